@@ -17,7 +17,8 @@ from compat import _threads
 from compat._core.config import flags as _switches
 from compat.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
 from compat._core.types.device import device
-from compat._core.types.dtype import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
+from compat._core.types.dtype import dtype, finfo, get_default_dtype, iinfo, set_default_dtype
+from compat._core.types.type_promotion import can_cast, promote_types
 from compat._core.types.errors import no_attribute as _no_attribute
 from compat._core.types.memory_format import (
     LAYOUTS as _LAYOUTS,

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from compat._compile.guards import TensorState
-from compat._core.autograd.node import AccumulateGrad, Edge, Node, edge_of
+from compat._core.autograd.accumulate_grad import AccumulateGrad, edge_of
+from compat._core.autograd.node import Edge, Node
 from compat._core.autograd.saved_variable import save, unpack
 from compat._core.memory.strides import Layout, contiguous_layout
 from compat._core.tensor.tensor import Tensor, from_buffer, wrap
@@ -318,7 +319,7 @@ CompiledFunctionBackward.__module__ = "builtins"
 
 
 def _buffer(g: Tensor | None, layout: Layout) -> Any:
-    """The buffer of a gradient that comes in, in the layout in which it was captured."""
+    """The buffer of an incoming gradient, in the captured layout."""
     if g is None:
         return runtime.from_numpy(np.zeros(tuple(layout.size), layout.dtype.numpy))
     if g._layout is not layout or g._offset:
@@ -372,7 +373,7 @@ def record(call: Any, buffers: Sequence[Any], tensors: Sequence[Tensor], again: 
 def _entry(
     operand: Operand, results: Sequence[Any], tensors: Sequence[Tensor], call: Any, buffers: Sequence[Any]
 ) -> Any:
-    """What a node saves of an operand of its program."""
+    """A node's saved entry for an operand of its program."""
     source = operand.which
     if operand.kind == "gradient":
         return None

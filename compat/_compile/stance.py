@@ -1,4 +1,4 @@
-"""What compiled functions do for the time being: ``torch.compiler.set_stance``."""
+"""Stances, which change how compiled functions run: ``torch.compiler.set_stance``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _STANCES = (
 
 
 class Stance:
-    """What compiled functions do.
+    """How compiled functions run.
 
     Attributes:
         name: the stance.
@@ -31,7 +31,7 @@ class Stance:
         """Whether a call that no program is there for runs as without ``compile``.
 
         Args:
-            known: whether there was such a call before, so that making its program is no recompilation.
+            known: whether such a call was captured before, so that another capture is a recompilation.
 
         Raises:
             RuntimeError: if recompiling is to fail.
@@ -43,16 +43,16 @@ class Stance:
         return self.name == "eager_on_recompile"
 
 
-#: The stance of now.
+#: The present stance.
 current = Stance()
 
 
 class set_stance:
-    """Says what compiled functions do from now on, or for the time of a ``with`` block or of a decorated function.
+    """Sets how compiled functions run from now on, or inside a ``with`` block or a decorated function.
 
     Args:
         stance: ``"default"``; ``"force_eager"``, which runs them as without ``compile``; ``"eager_on_recompile"``,
-            which does so where no program is there for a call; ``"fail_on_recompile"``, where that is an error; or
+            which does so for a call without a program; ``"fail_on_recompile"``, which raises an error then; or
             ``"eager_then_compile"``, which here is the default, as first calls are never compiled.
         skip_guard_eval_unsafe, force_backend: accepted; calls are always checked, and every backend is XLA.
 

@@ -10,6 +10,7 @@ import numpy as np
 from compat._core.memory import strided_access
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array, refresh
+from compat._core.tensor.version_counter import bump_version
 from compat._core.transforms import vmap_checks
 from compat._core.transforms.grad_mode import no_grad
 from compat._core.types.device import META, on
@@ -102,8 +103,7 @@ def write(t: Tensor, array: np.ndarray) -> None:
     plain = layout.contiguous and not layout.conj and not layout.neg and layout.dtype is layout.base.dtype
     if plain and t._offset == 0 and layout.numel == layout.base.numel:
         storage.write(on(storage.device, strided_access.buffer_from_numpy(array.reshape(layout.base.shape))))
-        if t._counter is not None:
-            t._counter.version += 1
+        bump_version(t)
         return
     with no_grad():
         names_of("Tensor")["copy_"](t.detach(), from_array(array.reshape(tuple(t.shape)), layout.dtype))

@@ -23,8 +23,8 @@ from compat._core.tensor.torch_function import (
     local,
 )
 from compat._core.transforms.grad_mode import mode
-from compat.fx._counted_sizes import CountedSizes
-from compat.fx._followed_values import FollowedValues
+from compat.fx._data_dependent_sizes import CountedSizes
+from compat.fx._traced_storages import FollowedValues
 from compat.fx.graph import Graph
 from compat.fx.graph_module import GraphModule
 from compat.fx.node import Node

@@ -23,9 +23,10 @@ from compat._core.memory.numpy_storage import storage_over
 from compat._core.memory.storage import new_storage
 from compat._core.memory.strides import Base, checked_place, contiguous_strides, layout_of
 from compat._core.memory.typed_storage import TypedStorage
-from compat._core.tensor.autograd_state import SHARED, Version
+from compat._core.tensor.autograd_state import SHARED
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, wrap
+from compat._core.tensor.version_counter import VersionCounter
 from compat._core.types import dtype as dtypes
 from compat._core.types import memory_format
 from compat._core.types.device import META, on
@@ -163,7 +164,7 @@ def _rebuild(
     made = wrap(owner, layout, offset)
     made._view = SHARED
     if made._counter is not None:
-        made._counter = Version(1)  # its memory is set after its creation
+        made._counter = VersionCounter(1)  # its memory is set after its creation
     return made.requires_grad_(True) if grad else made
 
 

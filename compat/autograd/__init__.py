@@ -2,7 +2,17 @@
 
 from typing import Any as _Any
 
-from compat.autograd import anomaly_mode, forward_ad, function, functional, grad_mode, graph, _engine_queries, variable
+from compat.autograd import (
+    _engine_queries,
+    _tensor_hooks,
+    anomaly_mode,
+    forward_ad,
+    function,
+    functional,
+    grad_mode,
+    graph,
+    variable,
+)
 from compat._core.autograd import engine, node, saved_variable
 from compat.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from compat.autograd._backward import backward, grad

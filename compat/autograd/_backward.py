@@ -1,24 +1,23 @@
-"""The public functions ``backward`` and ``grad``, and tensor hooks."""
+"""The public functions ``backward`` and ``grad``."""
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
+from compat._core.autograd.accumulate_grad import AccumulateGrad, accumulator, edge_of
 from compat._core.autograd.engine import run_backward
-from compat._core.autograd.node import NO_EDGE, AccumulateGrad, Edge, GradientEdge, Node, accumulator, edge_of, has_say
-from compat._core.tensor.registry import function, names_of, publish
-from compat._core.tensor.tensor import Tensor, autograd_of
+from compat._core.autograd.node import NO_EDGE, Edge, GradientEdge, Node, overrides_operators
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import handle_torch_function, has_torch_function
 from compat._core.transforms import level_stack, vmap_checks
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.device import CPU
 from compat._core.types.device import device as Device
 from compat._core.types.dtype import dtype as Dtype
-from compat._core.types.errors import cpp_name, leading, warn
-from compat._core.types.hooks import HookDict, RemovableHandle, register
+from compat._core.types.errors import leading, warn
 from compat._core.types.size import Size
 
 Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
@@ -80,7 +79,7 @@ class _Root(NamedTuple):
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {self.dtype}")
         torch = names_of("torch")
         ones: Tensor
-        if isinstance(root, Tensor) and (mode.watched or has_say(root)):
+        if isinstance(root, Tensor) and (mode.watched or overrides_operators(root)):
             ones = torch["ones_like"](root)
         else:
             ones = torch["ones"](self.size, dtype=self.dtype, device=self.device)
@@ -316,7 +315,7 @@ def _batched(pull: Callable[..., list[Tensor | None]], roots: tuple, given: list
                 f"has a shape of {root.size}. If you only want some tensors in `grad_output` to be considered batched, "
                 "consider using vmap."
             )
-    if any(isinstance(t, Tensor) and has_say(t) for t in (*roots, *given)):
+    if any(isinstance(t, Tensor) and overrides_operators(t) for t in (*roots, *given)):
         return _one_by_one(pull, given)
     places: list[int] = []
 
@@ -366,99 +365,6 @@ def tensor_backward(
         tensor([2., 4.])
     """
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
-
-
-def _hooks_of(t: Tensor) -> HookDict:
-    """Where a tensor's hooks are kept: a leaf's with the tensor, a result's with its node."""
-    node = t.grad_fn
-    if node is not None and t._autograd_state is not None and t._autograd_state.hooks is not None:
-        return t._autograd_state.hooks
-    if node is None:
-        meta = autograd_of(t)
-        if meta.hooks is None:
-            meta.hooks = HookDict()
-        return meta.hooks
-    return node.hooks().tensor.setdefault(t._nr, HookDict())
-
-
-@function("Tensor.register_hook")
-def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
-    """Calls ``hook(grad)`` whenever the gradient of this tensor is computed; its result, if not None, replaces it.
-
-    Raises:
-        RuntimeError: if the tensor does not require grad.
-    """
-    if not self.requires_grad:
-        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    hooks = _hooks_of(self)
-    if level_stack.state.levels:
-        level_stack.hook(self, hooks)
-    return register(hooks, hook)
-
-
-@function("Tensor.register_post_accumulate_grad_hook")
-def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
-    """Calls ``hook(tensor)`` after the gradient of this leaf was updated.
-
-    Raises:
-        RuntimeError: if the tensor is not a leaf, or does not require grad.
-    """
-    if not self.requires_grad:
-        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    if self.grad_fn is not None:
-        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    meta = autograd_of(self)
-    if meta.post_accumulate is None:
-        meta.post_accumulate = HookDict()
-    return register(meta.post_accumulate, hook)
-
-
-def _grad_dtype(t: Tensor) -> Any:
-    """The dtype that gradients of a leaf have; None for any."""
-    if t.grad_fn is not None:
-        raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
-    dtypes = None if t._autograd_state is None else t._autograd_state.grad_dtypes
-    return t.dtype if dtypes is None else dtypes[0] if dtypes else None
-
-
-def _set_grad_dtype(t: Tensor, given: Any) -> None:
-    if given is not None and not isinstance(given, Dtype):
-        raise RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {type(given).__name__}")
-    if t.grad_fn is not None:
-        raise RuntimeError("grad_dtype can only be set on leaf tensors.")
-    meta = autograd_of(t)
-    if meta.grad is not None and given is not None and meta.grad.dtype is not given:
-        raise RuntimeError(
-            f"Cannot set grad_dtype to '{given.scalar_name}' because there is already a gradient with dtype "
-            f"'{cpp_name(meta.grad.dtype)}'. Please clear the gradient (.grad = None) before changing grad_dtype, or "
-            "ensure the new grad_dtype matches the existing gradient's dtype."
-        )
-    meta.grad_dtypes = () if given is None else None if given is t.dtype else (given,)
-
-
-publish(property(_grad_dtype, _set_grad_dtype), "Tensor.grad_dtype")
-publish(
-    property(lambda t: t._autograd_state and t._autograd_state.post_accumulate), "Tensor._post_accumulate_grad_hooks"
-)
-
-
-@function("Tensor.retain_grad")
-def retain_grad(self: Tensor) -> None:
-    """Keeps the gradient of a non-leaf in ``grad``; does nothing for a leaf.
-
-    Raises:
-        RuntimeError: if the tensor does not require grad.
-    """
-    level_stack.refuse("retain_grad")
-    if not self.requires_grad:
-        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    node = self.grad_fn
-    if node is None:
-        return
-    meta = autograd_of(self)
-    if not meta.retains:
-        meta.retains = True
-        node.hooks().retains[self._nr] = weakref.ref(self)
 
 
 __all__ = ["NO_EDGE", "backward", "grad", "mode"]

@@ -9,12 +9,13 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from compat._core.autograd.node import Node, edge_of
+from compat._core.autograd.accumulate_grad import edge_of
+from compat._core.autograd.node import Node
 from compat._core.autograd.saved_variable import SavedTensor, hooks
 from compat._core.tensor.registry import function, publish
 from compat._core.tensor.tensor import Tensor, autograd_of
 from compat._core.transforms.grad_mode import mode, next_sequence
-from compat._core.types.hooks import HookDict
+from compat._core.types.removable_handle import HookDict
 from compat.autograd.function import Error
 from compat.autograd.grad_mode import is_multithreading_enabled
 

@@ -8,6 +8,7 @@ from typing import Any
 from compat._core.autograd.saved_variable import save, save_result
 from compat._core.tensor.autograd_state import SHARED, View
 from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.version_counter import bump_version
 from compat._core.transforms.grad_mode import no_grad
 from compat._core.types.dtype import FLOATING
 from compat._core.types.errors import warn
@@ -59,8 +60,7 @@ def wrap_results(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], recorded
     if not all(among(t, outputs) for t in dirty):
         raise RuntimeError(NOT_RETURNED)
     for t in dirty:
-        if t._counter is not None:
-            t._counter.version += 1
+        bump_version(t)
     if separate:
         check_saved(ctx, outputs, args, dirty)
     results = []

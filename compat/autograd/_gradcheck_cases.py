@@ -9,6 +9,7 @@ from typing import Any
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
+from compat._core.types.type_promotion import promote_types
 from compat.autograd import forward_ad
 from compat.autograd._backward import grad
 from funcgrad import runtime
@@ -295,7 +296,7 @@ def _quotient(a: Any, b: Any, step: float) -> Tensor:
 
 
 def close(a: Tensor, b: Tensor, rtol: float, atol: float) -> bool:
-    common = dtype.promote_types(a.dtype, b.dtype)
+    common = promote_types(a.dtype, b.dtype)
     return bool(torch_function("allclose")(a.to(common), b.to(common), rtol, atol))
 
 

@@ -9,8 +9,9 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat._core.autograd.anomaly_mode import made
-from compat._core.autograd.node import NO_EDGE, InputMetadata, Node, accumulator, edge_of
+from compat._core.autograd.accumulate_grad import accumulator, edge_of
+from compat._core.autograd.anomaly_mode import record_stack
+from compat._core.autograd.node import NO_EDGE, InputMetadata, Node
 from compat._core.autograd.saved_variable import SavedTensor, unpack
 from compat._core.memory.meta import in_transform
 from compat._core.pytree.trees import tree_leaves
@@ -430,7 +431,7 @@ class Function(metaclass=FunctionMeta):
         ctx.next_functions = tuple(edge_of(args[i]) if recorded else NO_EDGE for i in tensors)
         ctx._tensor_arguments, ctx._count, ctx._once = tensors, len(args), cls.clear_saved_tensors_on_access
         if recorded and mode.anomaly:
-            made(ctx)
+            record_stack(ctx)
         output = run(ctx, args)
         several = isinstance(output, tuple)
         outputs = output if several else (output,)

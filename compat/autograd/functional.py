@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat._core.autograd.node import has_say
+from compat._core.autograd.node import overrides_operators
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms import level_stack
@@ -366,7 +366,7 @@ def jacobian(
                 "Please either set `strict=False` or `vectorize=False`."
             )
         # Vectorizing is an optimization, and transforms cannot trace tensor subclasses that override operations.
-        if vectorize and not any(map(has_say, (*given.tensors, *outputs.tensors))):
+        if vectorize and not any(map(overrides_operators, (*given.tensors, *outputs.tensors))):
             rows = _rows_at_once(outputs, given, create_graph)
         else:
             rows = [_rows(i, out, given, create_graph, strict) for i, out in enumerate(outputs.tensors)]
@@ -438,7 +438,7 @@ def _columns(func: Callable[..., Any], inputs: Any, strict: bool, vectorize: boo
             return tuple(_torch("zeros_like")(p) if t is None else t for p, t in unpacked)
 
     units = basis(given.tensors)
-    if any(map(has_say, given.tensors)):  # as for rows
+    if any(map(overrides_operators, given.tensors)):  # as for rows
         each = [push(*[u[i] for u in units]) for i in range(len(units[0]))]
         moved = [_torch("stack")(column, -1) for column in zip(*each)]
     else:

@@ -9,11 +9,13 @@ from functools import partial
 from typing import Any
 
 from compat._core.autograd import node as _node
-from compat._core.autograd.node import GradientEdge, edge_of
+from compat._core.autograd.accumulate_grad import edge_of
+from compat._core.autograd.node import GradientEdge
 from compat._core.autograd.saved_variable import hooks
 from compat._core.tensor.tensor import Tensor, wrap
+from compat._core.tensor.version_counter import bump_version
 from compat._core.transforms.grad_mode import mode as _mode
-from compat._core.types.hooks import RemovableHandle
+from compat._core.types.removable_handle import RemovableHandle
 from funcgrad.runtime import capturing
 
 
@@ -76,8 +78,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     if not all(isinstance(t, Tensor) for t in several):
         raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
     for t in several:
-        if t._counter is not None:
-            t._counter.version += 1
+        bump_version(t)
 
 
 # ---------------------------------------------------------------- saved tensors

@@ -167,7 +167,7 @@ class Size(NamedTuple):
     """A dynamic size of an input, as its node describes it.
 
     Attributes:
-        name: what it is called.
+        name: its name.
         least, most: its bounds, or None.
         root, factor, offset: the name of the size that it follows from, and how.
     """
@@ -190,7 +190,7 @@ class Symbol:
     """A dynamic size.
 
     Attributes:
-        name: what it is called.
+        name: its name.
         value: its value in the example.
         places: its occurrences.
         least, most: its bounds, or None.

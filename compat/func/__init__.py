@@ -7,7 +7,7 @@ wraps arrays as tensors for the function and unwraps its results; the rest is fu
 from compat._core.transforms import level_stack
 from compat.func._vmap import vmap
 from compat.func._debugging import debug_unwrap
-from compat.func._followed import hook, know, mark
+from compat.func._grad_nodes import hook, know, mark
 from compat.func._forward import jvp, linearize
 from compat.func._functionalize import functionalize
 from compat.func._jacobians import hessian, jacfwd, jacrev

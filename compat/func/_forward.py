@@ -12,7 +12,7 @@ from compat._core.tensor.tracing import array, tensor_of
 from compat._core.transforms import level_stack
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.dtype import FLOATING
-from compat.func._flat import Flat, tensors_outside
+from compat.func._pytree_functions import Flat, tensors_outside
 from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.forward import jvp_flat

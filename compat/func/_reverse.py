@@ -12,8 +12,8 @@ from compat._core.tensor.tracing import array, tensor_of
 from compat._core.transforms import level_stack
 from compat._core.types.errors import size_text
 from compat.func._arguments import Argnums, check_differentiable, chosen, of_chosen
-from compat.func._flat import Flat, paired, tensors_outside
-from compat.func._followed import hooked
+from compat.func._grad_nodes import hooked
+from compat.func._pytree_functions import Flat, paired, tensors_outside
 from funcgrad.core.dtypes import is_inexact
 from funcgrad.core.errors import explained
 from funcgrad.core.tracing import type_of

@@ -1,7 +1,7 @@
 """``torch.fx``: functions as graphs of calls, to be inspected, transformed and run.
 
-``symbolic_trace`` calls a module or function once with what stands for its arguments (``Proxy``); what it does with
-them becomes a ``Graph``, and a ``GraphModule`` does what that says.
+``symbolic_trace`` calls a module or function once with proxies of its arguments (``Proxy``); the operations on them
+become a ``Graph``, which a ``GraphModule`` runs.
 """
 
 from compat.fx import graph, graph_module, interpreter, node, _pickling, proxy

@@ -1,4 +1,4 @@
-"""Marks of functions whose signatures stay as they are."""
+"""``compatibility``, a decorator for functions with a stable signature."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MARKED_WITH_COMPATIBILITY: dict[Any, None] = {}
 
 
 def compatibility(is_backward_compatible: bool) -> Callable[[T], T]:
-    """A decorator that says in the docstring whether backward compatibility of a function or class is guaranteed.
+    """A decorator that adds to the docstring whether backward compatibility of a function or class is guaranteed.
 
     Example:
         >>> @compatibility(is_backward_compatible=True)

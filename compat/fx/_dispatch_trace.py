@@ -1,7 +1,7 @@
 """Operations on tensors as a graph: a function is called once, and each operation that it runs becomes a node.
 
-Unlike ``symbolic_trace`` this calls the function with real tensors and sees operators (``aten.addmm.default``) below
-modules and functions, so that any Python may decide what runs; the graph has what these arguments did.
+Unlike ``symbolic_trace`` this calls the function with real tensors and intercepts operators (``aten.addmm.default``)
+below modules and functions. Python control flow may depend on values; the graph has the operations of these arguments.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from compat._core.dispatch.overloads import OpOverload, aten
 from compat._core.dispatch.overrides import state
 from compat._core.pytree.trees import tree_flatten, tree_map
 from compat._core.tensor.tensor import Tensor, sync, wrap
-from compat.fx._counted_sizes import CountedSizes
-from compat.fx._followed_values import FollowedValues
+from compat.fx._data_dependent_sizes import CountedSizes
+from compat.fx._traced_storages import FollowedValues
 from compat.fx.graph import Graph
 from compat.fx.node import Node
 from compat.nn.modules.module import Module, register_module_forward_hook, register_module_forward_pre_hook
@@ -39,7 +39,7 @@ class Recorder(TorchDispatchMode):
 
     Args:
         owned: tensors that the graph refers to by name.
-        error: the exception class to raise where the graph would be valid for these arguments alone.
+        error: the exception class to raise if the graph would be valid for these arguments only.
 
     Attributes:
         graph: the graph so far.
@@ -78,7 +78,7 @@ class Recorder(TorchDispatchMode):
         self.values.follow(t, depends)
 
     def node_of(self, t: Tensor) -> Node:
-        """The node that a tensor is the value of; of one that is not known a constant.
+        """The node whose value a tensor is; a constant for other tensors.
 
         Raises:
             RuntimeError: if it was computed from arguments by an operation that was not traced.
@@ -181,7 +181,7 @@ class Recorder(TorchDispatchMode):
             after.remove()
 
     def _restore_layouts(self) -> None:
-        """Adds views to nodes whose tensors ``squeeze_`` and the like have changed since."""
+        """Adds views to nodes whose tensors were changed by in-place views such as ``squeeze_``."""
         for t, node, (_, offset, layout) in self._held:
             if node.meta.get("val") is t and place(t)[1:] != (offset, layout):
                 node.meta["val"] = wrap(t._storage, layout, offset)
@@ -210,7 +210,7 @@ def record(
         args, kwargs: its arguments, pytrees of tensors.
         names: the names of the arguments' leaves; ``arg0_1`` and so on by default.
         root: a module whose parameters and buffers the graph refers to by name.
-        error: the exception class to raise where the graph would be valid for these arguments alone.
+        error: the exception class to raise if the graph would be valid for these arguments only.
 
     Returns:
         The recorder, whose graph ends with what the function returned, as the graph has it, and what it returned.

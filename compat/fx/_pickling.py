@@ -1,4 +1,4 @@
-"""How a ``GraphModule`` is pickled: as its code, which is traced again when it is loaded."""
+"""Pickling of a ``GraphModule``: as its code, which is traced again at loading."""
 
 from __future__ import annotations
 

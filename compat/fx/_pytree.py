@@ -13,7 +13,7 @@ __all__ = ["SUPPORTED_NODES", "register_pytree_flatten_spec", "tree_flatten_spec
 FlattenFnSpec = Callable[[PyTree, TreeSpec], list[Any]]
 FlattenFnExactMatchSpec = Callable[[PyTree, TreeSpec], bool]
 
-#: By container type, the parts of a container that a structure asks for.
+#: By container type, a function to the children of a container, given a structure.
 SUPPORTED_NODES: dict[Any, FlattenFnSpec] = {}
 SUPPORTED_NODES_EXACT_MATCH: dict[Any, FlattenFnExactMatchSpec | None] = {}
 

@@ -118,7 +118,7 @@ class Tracer(TracerBase):
     """Makes graphs of modules and functions, by calling them with proxies.
 
     Args:
-        autowrap_modules: modules whose functions become nodes where they get a proxy.
+        autowrap_modules: modules whose functions become nodes if an argument is a proxy.
         autowrap_functions: functions whose calls become nodes.
         param_shapes_constant: whether sizes of parameters are constants in the graph.
     """
@@ -321,8 +321,8 @@ def _called(function: Any, bound: tuple, parameters: list[inspect.Parameter], va
 def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> GraphModule:
     """A module or function as a module of its graph.
 
-    It is called once, with what stands for its arguments; what it does with them becomes the graph. So a condition or
-    a loop may not depend on their values.
+    It is called once, with proxies of its arguments; the operations on them become the graph. So a condition or a loop
+    may not depend on their values.
 
     Args:
         concrete_args: values of parameters that are specialized instead of becoming inputs of the graph.

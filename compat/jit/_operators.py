@@ -17,8 +17,8 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import is_grad_enabled, set_grad_enabled
 from compat._core.types import dtype as dtypes
 from compat._core.types.device import device
-from compat._core.types.dtype import promote_types
 from compat._core.types.memory_format import channels_last, channels_last_3d, contiguous_format, preserve_format
+from compat._core.types.type_promotion import promote_types
 from compat.autograd import grad
 from compat.futures import Future
 from compat.jit._classes import Error

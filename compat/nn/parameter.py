@@ -6,10 +6,10 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from compat._core.tensor import array_type
-from compat._core.tensor.autograd_state import Version
 from compat._core.tensor.registry import publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import disabled
+from compat._core.tensor.version_counter import VersionCounter
 from compat._core.types.errors import no_attribute
 from compat._operators.create.factories import empty
 from compat.multiprocessing.reductions import reduce_tensor
@@ -80,7 +80,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __copy__(self) -> Any:
         made = super().__copy__()  # type: ignore[misc]  # attached like all tensor methods
         if made._counter is not None:
-            made._counter = Version()  # it is made of the data, which counts for itself
+            made._counter = VersionCounter()  # it is made of the data, which counts for itself
         return made
 
     def __repr__(self) -> str:

@@ -1,8 +1,7 @@
 """``torch.onnx``: models as ONNX files, built by the package ``onnx``.
 
-A model is called once with example arguments, and again at other sizes if some may change; the operators that it runs
-are written as ONNX's. What depends on values, and on sizes that are not said to change, is in the file as the example
-had it.
+A model is called once with example arguments, and again at other sizes if some are dynamic; its operators are converted
+to ONNX's. Python values, control flow and static sizes are those of the example.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ __all__ = [
 
 
 class TrainingMode(enum.Enum):
-    """How a model is exported: as for inference, as it is, or as for training."""
+    """The mode of the exported model: evaluation, its present mode, or training."""
 
     EVAL = 0
     PRESERVE = 1
@@ -66,8 +65,8 @@ _symbolic: dict[tuple[str, int], Callable[..., Any]] = {}
 
 
 def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable[..., Any], opset_version: int) -> None:
-    """Keeps a function that writes an operator for TorchScript's exporter. ``export`` here does not call it: an
-    operator that it does not know is an error, unless ``custom_translation_table`` says how it is written.
+    """Stores a function that converts an operator for TorchScript's exporter. ``export`` does not call it: an unknown
+    operator raises an error, unless ``custom_translation_table`` has it.
 
     Raises:
         ValueError: for a name that is not ``library::operator``.

@@ -19,7 +19,7 @@ from compat.fx.graph import Graph
 from compat.fx.node import Node
 from compat.nn.modules.module import Module
 from compat.onnx._builder import Builder, element_type
-from compat.onnx._writing import Writing
+from compat.onnx._graph_conversion import Writing
 from compat.onnx.errors import OnnxExporterError, OnnxExporterWarning
 from funcgrad.core.errors import explained
 
@@ -118,19 +118,20 @@ def export(
     """Writes a model as ONNX.
 
     Args:
-        model: a module or function; it is called once, and at several sizes if some may change. Or what
-            ``torch.export.export`` returned; its arguments and the sizes that may change are the program's.
-        args: its arguments, a tensor or a tuple; a dictionary at the end of it is taken by name.
-        f: the file, by path or opened for writing bytes; None for none.
-        input_names, output_names: of the file's inputs and results; by default those of the parameters of ``forward``,
-            and "output_0" and so on.
-        opset_version: the version of ONNX's operators, 18 by default; a file of an older one is converted by ``onnx``.
-        training: "EVAL" by default, so that dropout and batch normalization are as for inference.
+        model: a module or function; it is called once, and at several sizes if some are dynamic. Or an exported program
+            of ``torch.export.export``, with its own arguments and dynamic sizes.
+        args: its arguments, a tensor or a tuple, which may end with a dictionary of keyword arguments.
+        f: the file, a path or a binary file object; None for no file.
+        input_names, output_names: the names of the inputs and results; by default those of the parameters of
+            ``forward``, and "output_0" and so on.
+        opset_version: the opset version, 18 by default; ``onnx`` converts the file to an earlier one.
+        training: the mode, "EVAL" by default, for inference.
         custom_translation_table: by operator, a function of a builder, the node and the node's arguments that adds
             nodes by ``builder.op`` and returns the result's name.
-        dynamic_axes: the sizes that may change: by name of an input or result, a dictionary from dimensions to names,
-            or a list of dimensions.
-        dynamic_shapes: or, by argument, what ``torch.export.export`` takes, or names in place of ``Dim``.
+        dynamic_axes: the dynamic sizes: by name of an input or result, a dictionary from dimensions to names, or a list
+            of dimensions.
+        dynamic_shapes: the dynamic sizes by argument, as for ``torch.export.export``, or with names in place of
+            ``Dim``.
         dynamo, verbose, export_params, do_constant_folding, keep_initializers_as_inputs: ignored.
 
     Returns:
@@ -215,8 +216,8 @@ def _known(trace: Trace, program: ExportedProgram) -> list[Symbol]:
 
 
 def _generalized(trace: Trace, symbols: list[Symbol]) -> Graph:
-    """The graph for any sizes. Names say what a size is called, not that it differs from another: where the model
-    needs sizes of one dimension that are equal in the example to be equal, they are."""
+    """The graph for any sizes. Sizes with different names may be equal: if the model needs sizes of a dimension to be
+    equal that are equal in the example, they are one size."""
     together: dict[tuple[int, int], Symbol] = {}
     for symbol in symbols:
         first = together.setdefault((symbol.places[0].dim, symbol.value), Symbol(symbol.name, symbol.value))

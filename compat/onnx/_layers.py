@@ -184,7 +184,7 @@ def _upsample(b: Builder, node: Any, x: Value, size: Any, *rest: Any) -> str:
         said["cubic_coeff_a"] = -0.75
     if node.target._opname.endswith("_aa"):
         said |= dict(antialias=1, exclude_outside=1)
-    # The coordinates follow from the factors where there are any, and else from the sizes.
+    # The coordinates are computed from the scale factors if given, else from the sizes.
     if len(factors) == x.tensor.dim() - 2:
         return b.op("Resize", x.name, "", b.constant([1, 1, *factors], np.float32), **said)
     return b.op("Resize", x.name, "", "", b.ints(*b.shapes[node][0]), **said)

@@ -300,7 +300,7 @@ def _moved(b: Builder, node: Any, x: Value, *args: Any, **kwargs: Any) -> str:
     """Operators that move elements, and add zeros: by the places that they move the numbers from 1 on to.
 
     Raises:
-        NotImplementedError: where sizes may change, other than that of a batch whose rows are moved alike.
+        NotImplementedError: for dynamic sizes, other than that of a batch whose rows are moved in the same way.
     """
     result = b.shapes[node][0]
     sizes = [n.example if isinstance(n, Size) else n for n in x.shape]

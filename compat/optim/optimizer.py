@@ -14,7 +14,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import enable_grad, mode, no_grad
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import warn
-from compat._core.types.hooks import RemovableHandle
+from compat._core.types.removable_handle import RemovableHandle
 from compat._operators.create.factories import full
 from compat._operators.view.complex_views import view_as_real
 from compat.nn.modules.module import clear_grad

@@ -11,8 +11,8 @@ import numpy as np
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.dtype import dtype as Dtype
-from compat._core.types.dtype import promote_types
 from compat._core.types.errors import warn
+from compat._core.types.type_promotion import promote_types
 from compat._operators.create.from_data import tensor
 
 #: Relative and absolute tolerances by dtype; other dtypes are compared exactly.

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from compat._core.autograd.node import edge_of
+from compat._core.autograd.accumulate_grad import edge_of
 from compat._core.autograd.saved_variable import save, unpack
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.errors import warn

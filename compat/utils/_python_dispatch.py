@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from compat._core.dispatch.dispatch_mode import unwatched, watched
-from compat._core.dispatch.overrides import has_say, state
+from compat._core.dispatch.overrides import class_overrides_operators, state
 from compat._core.dispatch.torch_dispatch import show_backward
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
@@ -92,7 +92,7 @@ def is_traceable_wrapper_subclass(t: object) -> bool:
     """
     kind = t if isinstance(t, type) else type(t)
     parts = hasattr(kind, "__tensor_flatten__") and hasattr(kind, "__tensor_unflatten__")
-    return issubclass(kind, Tensor) and kind is not Tensor and has_say(kind) and parts
+    return issubclass(kind, Tensor) and kind is not Tensor and class_overrides_operators(kind) and parts
 
 
 def transform_subclass(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat._core.types.errors import warn
-from compat._core.types.hooks import HookDict, RemovableHandle
+from compat._core.types.removable_handle import HookDict, RemovableHandle
 
 __all__ = ["HookDict", "RemovableHandle", "warn_if_has_hooks"]
 

@@ -3,7 +3,6 @@
 A product of batches takes one batch dimension, so the batch and head axes of attention are merged before it and split
 after it. If heads are divided among devices, no sharding describes the merged dimension: XLA gathers it, and each
 device computes all heads. A product over all batch dimensions needs no merging.
-gathers it on each of them, and each computes all heads. A product of all batch dimensions needs no merging.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Recipes: StableHLO operations emitted once and stored as data, to be emitted again."""
+"""Recipes: StableHLO operations that were emitted once and are stored as data, to be emitted for equal equations."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ from funcgrad.numpy.indexing.editing import *
 from funcgrad.numpy.einsum import *
 from funcgrad.numpy.elementwise.arithmetic import *
 from funcgrad.numpy.elementwise.logic import *
-from funcgrad.numpy.elementwise.parts import *
+from funcgrad.numpy.elementwise.complex_parts import *
 from funcgrad.numpy.elementwise.transcendental import *
 from funcgrad.numpy.functional import *
 from funcgrad.numpy.grids import *
@@ -55,7 +55,7 @@ from funcgrad.numpy.statistics.nans import *
 from funcgrad.numpy.numerical import *
 from funcgrad.numpy.padding import *
 from funcgrad.numpy.polynomials import *
-from funcgrad.numpy.positions import *
+from funcgrad.numpy.nonzero_indices import *
 from funcgrad.numpy.predicates import *
 from funcgrad.numpy.products import *
 from funcgrad.numpy.promotion import astype as astype, result_type as result_type
@@ -90,12 +90,12 @@ from funcgrad.numpy.selecting import *
 from funcgrad.numpy.sets import *
 from funcgrad.numpy.shape.axes import *
 from funcgrad.numpy.shape.broadcasting import *
-from funcgrad.numpy.shape.forms import *
+from funcgrad.numpy.shape.reshaping import *
 from funcgrad.numpy.shape.joining import *
 from funcgrad.numpy.shape.repeating import *
 from funcgrad.numpy.shape.splitting import *
 from funcgrad.numpy.sorting import *
-from funcgrad.numpy.spectral import *
+from funcgrad.numpy.window_functions import *
 from funcgrad.numpy.statistics.correlation import *
 from funcgrad.numpy.statistics.histograms import *
 

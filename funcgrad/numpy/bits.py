@@ -13,7 +13,7 @@ from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.promotion import asoperand, astype, promoted, promoted_pair
 from funcgrad.numpy.shape import concatenate, expand_dims, moveaxis, reshape
-from funcgrad.numpy.shape.forms import along_axis
+from funcgrad.numpy.shape.reshaping import along_axis
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import integers
 from funcgrad.primitives.shape import full

@@ -13,7 +13,7 @@ from funcgrad.numpy import reductions as r
 from funcgrad.numpy.creation.arrays import asarray
 from funcgrad.numpy.indexing.getitem import At, diag, diagonal, take
 from funcgrad.numpy.indexing.writable import changed
-from funcgrad.numpy.positions import nonzero
+from funcgrad.numpy.nonzero_indices import nonzero
 from funcgrad.numpy.promotion import asoperand
 from funcgrad.numpy.shape import ravel, reshape
 from funcgrad.runtime.call_cache import composite

@@ -12,7 +12,7 @@ from funcgrad.core import dtypes
 from funcgrad.core.tracing import traced, type_of
 from funcgrad.numpy.creation.arrays import asarray
 from funcgrad.numpy.creation.ranges import arange, linspace
-from funcgrad.numpy.positions import flatnonzero
+from funcgrad.numpy.nonzero_indices import flatnonzero
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.shape import broadcast_to, ravel, reshape, stack
 from funcgrad.runtime.call_cache import composite

@@ -21,7 +21,7 @@ from funcgrad.core.tracing import (
     lost,
     type_of,
 )
-from funcgrad.numpy import diagonals, positions, products, reductions, selecting, shape, sorting
+from funcgrad.numpy import diagonals, nonzero_indices, products, reductions, selecting, shape, sorting
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.elementwise import rounding
 from funcgrad.numpy.indexing import getitem as indexing
@@ -178,7 +178,7 @@ _METHODS: dict[str, Any] = {
     "itemsize": property(lambda self: self.dtype.itemsize),
     "nbytes": property(lambda self: self.size * self.dtype.itemsize),
     "conjugate": e.conj,
-    "nonzero": positions.nonzero,
+    "nonzero": nonzero_indices.nonzero,
     "choose": selecting.choose,
     "compress": lambda self, condition, axis=None: selecting.compress(condition, self, axis),
     "__contains__": _contains,

@@ -16,8 +16,8 @@ from funcgrad.numpy.creation.matrices import vander
 from funcgrad.numpy.indexing.getitem import At, getitem, take
 from funcgrad.numpy.linalg.decompositions import eigvals
 from funcgrad.numpy.linalg.systems import inv, lstsq
+from funcgrad.numpy.nonzero_indices import known
 from funcgrad.numpy.numerical import convolve
-from funcgrad.numpy.positions import known
 from funcgrad.numpy.products import matmul, outer
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.shape import atleast_1d, concatenate, expand_dims, ravel, reshape, transpose

@@ -13,7 +13,7 @@ from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.constants import finfo
 from funcgrad.numpy.creation.arrays import asarray
-from funcgrad.numpy.positions import known
+from funcgrad.numpy.nonzero_indices import known
 from funcgrad.numpy.promotion import asoperand
 from funcgrad.primitives.shape import full
 from funcgrad.runtime.call_cache import composite

@@ -12,10 +12,10 @@ from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.indexing.getitem import At, along_dims, check_inside, getitem, integers, take, take_along_axis
 from funcgrad.numpy.indexing.writable import changed
-from funcgrad.numpy.positions import known
+from funcgrad.numpy.nonzero_indices import known
 from funcgrad.numpy.promotion import asoperand, operands, promoted
 from funcgrad.numpy.shape import broadcast_to, expand_dims, ravel, reshape, stack
-from funcgrad.numpy.shape.forms import along_axis
+from funcgrad.numpy.shape.reshaping import along_axis
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.indexing import scatter
 from funcgrad.runtime.call_cache import composite

@@ -16,7 +16,7 @@ from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.creation.arrays import asarray
 from funcgrad.numpy.indexing.getitem import take
-from funcgrad.numpy.positions import nonzero
+from funcgrad.numpy.nonzero_indices import nonzero
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.numpy.shape import broadcast_to, concatenate, expand_dims, moveaxis, ravel, reshape
 from funcgrad.numpy.sorting import searchsorted, sort

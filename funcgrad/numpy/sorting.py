@@ -11,7 +11,7 @@ from funcgrad.control.scan import scan
 from funcgrad.core import dtypes
 from funcgrad.core.tracing import type_of, valueless
 from funcgrad.numpy.promotion import asoperand, astype, beside, promoted
-from funcgrad.numpy.shape.forms import along_axis
+from funcgrad.numpy.shape.reshaping import along_axis
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import sorting

@@ -565,6 +565,6 @@ class custom_vjp(_Custom):
             fwd: takes the function's arguments; returns its result and the residuals, a pytree.
             bwd: ``(*nondiff, residuals, cotangent)``; returns a tuple of cotangents, one per differentiated argument
                 and like it, or None for zero. It must be linear in the cotangent for forward and second derivatives.
-            materialize: whether ``bwd`` receives zeros instead of None for results that nothing depends on.
+            materialize: whether ``bwd`` receives zeros instead of None for unused results.
         """
         self.forward, self.backward, self.materialize = fwd, bwd, materialize

@@ -41,7 +41,8 @@ FAMILIES: list[tuple[str, str, str, str]] = [
     ("torch/cumulative", "Cumulative operators and histograms", "ops",
      "_operators.reduction.cumulative _operators.reduction.histograms"),
     ("torch/indexing", "Indexing, gather and scatter", "ops",
-     "_operators.indexing.gather _operators.indexing.getitem _operators.indexing.scatter "
+     "_operators.indexing.getitem _operators.indexing.index _operators.indexing.gather _operators.indexing.scatter "
+     "_operators.indexing.masked "
      "_operators.indexing.index_add _operators.indexing.view_scatter _operators.indexing.unravel"),
     ("torch/sorting", "Sorting, uniqueness, search", "ops",
      "_operators.indexing.sorting _operators.indexing.unique_search"),
@@ -90,11 +91,13 @@ FAMILIES: list[tuple[str, str, str, str]] = [
      "_operators.sparse.layouts _operators.sparse.reductions _operators.sparse.shapes _operators.sparse.tensor sparse"),
     ("torch/nested", "Nested tensors", "ops", "nested"),
     ("torch/tensor", "torch.Tensor: the class", "tensor",
-     "_core.tensor.tensor _operators.tensor.conversion autograd._backward _operators.tensor.properties "
-     "_operators.tensor.set_resize_detach _operators.tensor.attributes _operators.tensor.apply "
+     "_core.tensor.tensor _operators.tensor.conversion autograd._backward autograd._tensor_hooks "
+     "_operators.tensor.properties _operators.tensor.predicates _operators.tensor.set_resize_detach "
+     "_operators.tensor.attributes _operators.tensor.apply "
      "_core.tensor.torch_function _core.operators.view_op"),
     ("torch/types", "dtypes, devices, sizes, storages", "tensor",
-     "_core.types.dtype _core.types.device _core.types.size _symint _core.memory storage types "
+     "_core.types.dtype _core.types.type_promotion _operators.tensor.result_type _core.types.device _core.types.size "
+     "_symint _core.memory storage types "
      "_core.types.memory_format _operators.tensor.size_helpers"),
     ("torch/settings", "Settings, checks and threads", "tensor",
      "_core.config.flags _threads _operators.tensor.format _operators.tensor.asserting __config__ "
@@ -202,11 +205,11 @@ FAMILIES: list[tuple[str, str, str, str]] = [
     ("funcgrad/numpy.creation", "funcgrad.numpy: creation and dtypes", "fnp",
      "numpy.creation numpy.grids numpy.constants numpy.inspection numpy.predicates"),
     ("funcgrad/numpy.indexing", "funcgrad.numpy: indexing, sorting, sets", "fnp",
-     "numpy.indexing numpy.positions numpy.selecting numpy.sorting numpy.sets"),
+     "numpy.indexing numpy.nonzero_indices numpy.selecting numpy.sorting numpy.sets"),
     ("funcgrad/numpy.products", "funcgrad.numpy: products", "fnp", "numpy.products"),
     ("funcgrad/numpy", "funcgrad.numpy: numerics, polynomials, functional", "fnp", "numpy"),
     ("funcgrad/linalg", "funcgrad.linalg", "sci", "numpy.linalg linalg"),
-    ("funcgrad/fft", "funcgrad.fft", "sci", "numpy.fourier numpy.spectral fft"),
+    ("funcgrad/fft", "funcgrad.fft", "sci", "numpy.fourier numpy.window_functions fft"),
     ("funcgrad/random", "funcgrad.random", "sci", "random"),
     ("funcgrad/lax.elementwise", "funcgrad.lax: elementwise operators", "sci", "lax.elementwise"),
     ("funcgrad/lax.windows", "funcgrad.lax: windows, reductions, convolution", "sci",

@@ -1,52 +1,29 @@
-"""Gradients that are not numbers, and where they came from, while ``torch.autograd.set_detect_anomaly`` is on.
+"""Anomaly mode: the forward operation of a node whose backward failed or returned NaN.
 
-While it is on, every node notes the lines of the program that made it (``metadata["traceback_"]``) and the node during
-whose backward it was made (``metadata["parent_"]``), and every change in place notes its line.
+In this mode (``torch.autograd.set_detect_anomaly``) every node records the stack of the operation that made it
+(``metadata["traceback_"]``) and the node during whose backward it was made (``metadata["parent_"]``).
+``compat._core.tensor.version_counter`` records the lines of in-place operations.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from typing import Any
 
-from compat._core.autograd.saved_variable import writes
 from compat._core.transforms.grad_mode import mode
-from compat._core.types.errors import warn
-
-_PACKAGE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..")) + os.sep
+from compat._core.types.errors import user_frame, warn
 
 
-def made(node: Any) -> None:
-    """Notes where a node was made, while anomalies are looked for."""
+def record_stack(node: Any) -> None:
+    """Records where a node is made, in anomaly mode."""
     if mode.anomaly:
-        node.metadata["traceback_"] = _stack()
+        node.metadata["traceback_"] = traceback.format_stack(user_frame())
         if mode.node is not None:
             node.metadata["parent_"] = mode.node
 
 
-def written(counter: Any) -> None:
-    """Notes which line changed a tensor in place, while anomalies are looked for."""
-    if mode.anomaly:
-        frame = _users_frame()
-        if frame is not None:
-            lines = traceback.format_stack(frame, limit=1)
-            writes.setdefault(counter, {})[counter.version] = f"here:\n{lines[0]}".rstrip()
-
-
-def _users_frame() -> Any:
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back  # type: ignore[assignment]
-    return frame
-
-
-def _stack() -> list[str]:
-    return traceback.format_stack(_users_frame())
-
-
-def explain(node: Any) -> None:
+def warn_with_stack(node: Any) -> None:
     """Warns with the stack of the failed node's forward operation, and of its parents' in double backward."""
     stack = node.metadata.get("traceback_")
     if stack is None:
@@ -75,12 +52,12 @@ def explain(node: Any) -> None:
 def _warn(text: str) -> None:
     try:
         warn(text)
-    except UserWarning as error:  # warnings are errors: the one on its way is not to be hidden
+    except UserWarning as error:  # under -W error: raising it would hide the error in flight
         print(f"UserWarning: {error}", file=sys.stderr)
 
 
-def check(node: Any, results: Any) -> None:
-    """Raises if a node gave values that are not numbers.
+def check_nan(node: Any, results: Any) -> None:
+    """Checks that a node returned no NaN.
 
     Raises:
         RuntimeError: naming the node.

@@ -1,4 +1,4 @@
-"""Nodes whose backward is a function of tensors, for operations that no program stands for."""
+"""Nodes whose backward is a Python function of tensors, for operations without a program."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
-from compat._core.autograd.node import NO_EDGE, Node, edge_of
+from compat._core.autograd.accumulate_grad import edge_of
+from compat._core.autograd.node import NO_EDGE, Node
 from compat._core.autograd.saved_variable import SavedTensor, save, unpack
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms import level_stack
@@ -23,17 +24,17 @@ Pull = Callable[[Tensor, Mapping[str, Any]], Sequence[Callable[[], Tensor | None
 
 
 class PulledNode(Node):
-    """A node with the pullback that it was given.
+    """A node with a given pullback.
 
     Attributes:
-        saved: the tensors kept, in the order of the names; None once freed.
+        saved: the saved tensors, in the order of the names; None once freed.
         others: saved values besides tensors, by name.
-        pull: the pullback; it may not hold tensors itself.
-        result: the size and dtype of the gradient that comes in.
+        pull: the pullback; it may not reference tensors itself.
+        result: the size and dtype of the incoming gradient.
     """
 
     __slots__ = ("saved", "others", "pull", "result")
-    #: The names under which tensors are kept.
+    #: The names of the saved tensors.
     names: tuple[str, ...] = ()
     saved: tuple | None
     others: dict[str, Any]
@@ -83,40 +84,40 @@ def _other(name: str, node: PulledNode) -> Any:
 
 
 def transformed() -> bool:
-    """Whether a transform or a forward-mode level traces the operation, and differentiates its steps itself."""
+    """Whether a transform or a forward-mode level is active, which differentiates the operation's steps itself."""
     return bool(level_stack.state.levels) or level_stack.state.duals is not None
 
 
 def without_recording() -> AbstractContextManager[Any]:
-    """Context in which a result for ``pulled`` is computed: ``no_grad``, except inside a transform."""
+    """Context for computing a result for ``pulled``: ``no_grad``, except inside a transform."""
     return nullcontext() if transformed() else no_grad()
 
 
 def outside(t: Tensor) -> Tensor:
-    """An operand from which a result for ``pulled`` is computed: detached, except inside a transform."""
+    """An operand for computing a result for ``pulled``: detached, except inside a transform."""
     return t if transformed() else t.detach()
 
 
 def _check_captured(operands: Sequence[Tensor]) -> None:
-    """Raises for sparse tensors that require grad inside a transform.
+    """Checks the operands of an operation inside a transform.
 
     Raises:
-        RuntimeError: if there is one.
+        RuntimeError: for a sparse tensor that requires grad.
     """
     if mode.grad and any(t.__class__ is not Tensor and t.layout is not strided and t.requires_grad for t in operands):
         raise RuntimeError("inside torch.func's transforms sparse tensors from outside may not require grad")
 
 
 def pulled(name: str, result: Tensor, operands: Sequence[Tensor], pull: Pull, /, **kept: Any) -> Tensor:
-    """A result that no node was recorded for, with one if a gradient is wanted.
+    """Gives an unrecorded result a node with a pullback, if an operand requires grad; returns the result.
 
     Args:
         name: the node's name.
-        result: a fresh tensor; it is returned.
-        operands: the tensors that gradients go to.
-        pull: ``pull(gradient, kept)``: for each operand a function that makes its gradient, or None. What it does is
-            recorded in turn if the backward pass is.
-        kept: values that the pullback needs, tensors among them, shown as ``_saved_...``.
+        result: a new tensor.
+        operands: the tensors that get gradients.
+        pull: ``pull(gradient, kept)``: for each operand a function that computes its gradient, or None. Its operations
+            are recorded if the backward pass is.
+        kept: the values that the pullback needs, including tensors; attributes ``_saved_...`` of the node.
     """
     if transformed():
         _check_captured(operands)

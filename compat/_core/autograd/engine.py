@@ -1,7 +1,7 @@
-"""The backward pass: a loop over nodes, the latest made first.
+"""The engine: the backward pass as a loop over nodes.
 
-Nodes carry the number at which they were made, and an operand's node is always older than its user's; still, the order
-alone does not suffice (leaves come first as soon as they are ready), so each node waits until all its users have run.
+A node is ready when all nodes that send it gradients have run. Among ready nodes the one with the greatest sequence
+number runs first; leaves have the greatest of all. ``compat._core.autograd.hooks`` runs the hooks.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
-from compat._core.autograd.anomaly_mode import check, explain
+from compat._core.autograd.accumulate_grad import AccumulateGrad, LeafGrads, added
+from compat._core.autograd.anomaly_mode import check_nan, warn_with_stack
 from compat._core.autograd.graph_cache import Marks, sweep
-from compat._core.autograd.node import AccumulateGrad, Edge, Hooks, LeafGrads, Node, added
+from compat._core.autograd.hooks import Grads, hooks_of_leaf, run_post_hooks, run_pre_hooks, run_tensor_hooks
+from compat._core.autograd.node import Edge, Node
 from compat._core.autograd.saved_variable import hooks as saved_hooks
-from compat._core.tensor.tensor import Tensor, autograd_of
+from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
 from funcgrad import runtime
 
-Grads = list[Tensor | None]
-#: What a profiler calls a node that runs, besides its name.
+#: The prefix of a node's name in a profile.
 _EVALUATE = "autograd::engine::evaluate_function: "
-#: So many passes may be inside of one another before the next one gets a thread.
+#: The number of nested backward passes in a thread; a deeper one runs in a new thread.
 DEEPEST = 30
 
 
@@ -33,18 +34,17 @@ class _Task:
     """One backward pass.
 
     Attributes:
-        waiting: per node, how many of its users have not run yet.
-        arrived: per node, the gradients of its outputs gathered so far.
-        wanted: the nodes to run or to pass through; None for all that can be reached.
-        captures: per node, pairs of an output number and where its gradient goes in ``captured``.
-        runs: whether a captured node itself is to run (it is if others lie behind it).
-        marks: records the running node, if hooks or anomaly mode need it.
-        roots: where it begins.
-        given: the gradients that it begins with.
-        callbacks: functions to call at its end.
-        number: tells it from others.
-        particular: the leaves' nodes that expect other gradients than operations give.
-        grads: where the gradients of leaves are accumulated; None for their ``grad``.
+        waiting: per node, the number of its users that have not run yet.
+        arrived: per node, the gradients of its outputs accumulated so far.
+        wanted: the nodes to run; None for all reachable ones.
+        captures: per node, pairs of an output number and the index of its gradient in ``captured``.
+        marks: records each node before it runs (``compat._core.autograd.graph_cache``).
+        roots: the nodes at which it begins.
+        given: the gradients of the roots.
+        callbacks: functions to call at the end.
+        number: identifies the pass.
+        particular: the nodes of leaves whose gradients must be converted.
+        grads: accumulates the gradients of leaves; None for their ``grad``.
     """
 
     _numbers = itertools.count()
@@ -69,7 +69,7 @@ class _Task:
     # ---------------------------------------------------------------- before
 
     def explore(self, roots: Sequence[Node]) -> list[Node]:
-        """Counts each node's users among what can be reached; returns the nodes, users first."""
+        """Counts the users of each reachable node; returns the nodes in the order in which they were found."""
         waiting = self.waiting
         waiting.update(dict.fromkeys(roots, 0))
         seen = set(roots)
@@ -88,10 +88,10 @@ class _Task:
         return found
 
     def fitting(self, edges: Sequence[Edge], grads: Sequence[Tensor | None], where: str) -> Sequence[Tensor | None]:
-        """Gradients in the sizes and dtypes that leaves expect which are not their own: no operation knows of those.
+        """Gradients, converted for leaves that were resized or have a ``grad_dtype``.
 
         Raises:
-            RuntimeError: where one does not fit; it begins with ``where``.
+            RuntimeError: if one cannot be converted; the message begins with ``where``.
         """
         fitted = list(grads)
         for i, ((node, _), grad) in enumerate(zip(edges, grads)):
@@ -101,7 +101,7 @@ class _Task:
         return fitted
 
     def restrict(self, nodes: Sequence[Node], inputs: Sequence[Edge], accumulate: bool) -> None:
-        """Wants only nodes on the way to ``inputs``; captures the gradients there, or accumulates them."""
+        """Restricts the pass to nodes on paths to ``inputs``; captures the gradients there, or accumulates them."""
         self.captured = [None] * len(inputs)
         targets: set[Node] = set()
         for place, (node, nr) in enumerate(inputs):
@@ -131,10 +131,10 @@ class _Task:
         return self.wanted is None or node in self.wanted or node in self.captures
 
     def counts(self, node: Node) -> bool:
-        """The same for those that ask PyTorch's engine, which forgets the root where there is only one.
+        """``_will_engine_execute_node``, which in PyTorch is False for a single root.
 
         Raises:
-            RuntimeError: for a leaf's node within ``autograd.grad``, which captures the gradient before it gets there.
+            RuntimeError: for a leaf's node inside ``autograd.grad``, which captures the gradient instead.
         """
         if self.roots == [node] or not self.reaches(node):
             return False
@@ -146,14 +146,14 @@ class _Task:
         return True
 
     def hands_over(self, grad: Tensor) -> bool:
-        """Whether a gradient lies in the memory of one that the pass began with, and no other node waits for it."""
+        """Whether a gradient shares the storage of a root's gradient, and no other node is going to use it."""
         given = any(g is not None and g._storage is grad._storage for g in self.given)
         return given and not any(g is grad for grads in self.arrived.values() for g in grads)
 
     # ---------------------------------------------------------------- during
 
     def put(self, node: Node, nr: int, grad: Tensor | None) -> None:
-        """A gradient arrives at one output of a node."""
+        """Accumulates a gradient for one output of a node."""
         grads = self.arrived.get(node)
         if grads is None:
             grads = self.arrived[node] = []
@@ -167,7 +167,7 @@ class _Task:
                 grads[nr] = have + grad if have.__class__ is Tensor else added(have, grad)
 
     def push(self, node: Node) -> None:
-        # Equal numbers (leaves) go in the order in which they became ready.
+        # Nodes with equal numbers (leaves) run in the order in which they became ready.
         self._ticket += 1
         heapq.heappush(self.ready, (-node._sequence, self._ticket, node))
 
@@ -182,7 +182,7 @@ class _Task:
                     results = self.step(node, grads)
             except Exception:
                 if mode.anomaly:
-                    explain(node)
+                    warn_with_stack(node)
                 raise
             if self.particular:
                 results = self.fitting(node._edges, results, f"Function {node.name()} returned an")
@@ -193,24 +193,24 @@ class _Task:
                 waiting[following] -= 1
                 if waiting[following] == 0:
                     self.push(following)
-            results, grad = (), None  # only its consumer references a gradient
+            results, grad = (), None  # so that only its consumer references a gradient
 
     def asked(self, node: Node, results: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        """A node's gradients, without those of missing edges."""
+        """A node's gradients, with None for edges that are missing or not needed."""
         wanted, captures = self.wanted, self.captures
         goes = [node.thorough if f is None else wanted is None or f in wanted or f in captures for f, _ in node._edges]
         return [g if to else None for g, to in zip(results, goes)]
 
     def step(self, node: Node, grads: Grads) -> Sequence[Tensor | None]:
         """Runs one node with its hooks."""
-        hooks = node._hooks if type(node) is not AccumulateGrad else _leaf_hooks(node)
+        hooks = node._hooks if type(node) is not AccumulateGrad else hooks_of_leaf(node)
         expected = hooks is not None and bool(hooks.post)
         runs = self.wanted is None or node in self.wanted
         captures = self.captures.get(node, ())
         if captures or not runs:
             seen = list(grads)
             if not runs and hooks is not None and (captures or len(self.roots) == 1):  # of a single root always
-                _call_tensor_hooks(node, hooks, seen)
+                run_tensor_hooks(hooks, seen)
             for nr, place in captures:
                 self.captured[place] = seen[nr] if nr < len(seen) else None
             if not runs:
@@ -220,22 +220,22 @@ class _Task:
                 self.marks.add(node, grads)
             results = node.apply(grads)
         else:
-            _call_tensor_hooks(node, hooks, grads)
+            run_tensor_hooks(hooks, grads)
             beside: Grads = []
             if hooks.pre or hooks.post:
                 count = len(node._input_metadata)
                 grads.extend([None] * (count - len(grads)))
-                beside = grads[count:]  # of results that a node does not count no hook knows
+                beside = grads[count:]  # hooks do not get the gradients of uncounted results
                 del grads[count:]
-            grads = _call_pre_hooks(hooks, grads)
+            grads = run_pre_hooks(hooks, grads)
             results = node.apply([*grads, *beside] if beside else grads)
             if expected:
-                results = _call_post_hooks(hooks, self.asked(node, results), grads)
+                results = run_post_hooks(hooks, self.asked(node, results), grads)
         if node._hooks is not None and node._hooks.post and not expected:
-            # Hooks added while it ran: incoming gradients are not kept for them.
-            results = _call_post_hooks(node._hooks, results, [None] * len(grads))
+            # Hooks added while it ran do not get the incoming gradients.
+            results = run_post_hooks(node._hooks, results, [None] * len(grads))
         if mode.anomaly and mode.check_nan:
-            check(node, results)
+            check_nan(node, results)
         if not self.keep_graph:
             node.release()
         return results
@@ -253,13 +253,13 @@ def run_backward(
     """Runs backward from ``roots`` with their gradients.
 
     Args:
-        keep_graph: whether nodes keep what they saved.
+        keep_graph: whether nodes keep their saved tensors.
         create_graph: whether the backward pass is itself recorded.
-        inputs: where the gradients are wanted; None for all leaves.
-        accumulate: whether those are added to ``grad`` rather than returned.
+        inputs: the edges whose gradients are computed; None for all leaves.
+        accumulate: whether the gradients are added to ``grad`` rather than returned.
 
     Returns:
-        The gradients at ``inputs``, None where none arrived.
+        The gradients at ``inputs``; None for those that no gradient reached.
     """
     if mode.depth >= DEEPEST:
         again = partial(run_backward, roots, grads, keep_graph=keep_graph, create_graph=create_graph, inputs=inputs)
@@ -333,7 +333,7 @@ class OpenPass:
 
 
 def _elsewhere(run: Callable[[], Grads]) -> Grads:
-    """Runs in a thread of its own, in the modes of this one: Python's stack is not deep enough for more."""
+    """Runs a function in a new thread with the modes of this one, since Python's stack is limited."""
     modes = [(local, dict(local.__dict__)) for local in (mode, saved_hooks)]
     results: list[Grads] = []
     errors: list[BaseException] = []
@@ -356,95 +356,14 @@ def _elsewhere(run: Callable[[], Grads]) -> Grads:
 
 
 def queue_callback(callback: Callable[[], Any]) -> None:
-    """Makes the backward pass that is running call a function when it is done.
+    """Registers a function to be called at the end of the running backward pass.
 
     Raises:
-        RuntimeError: if none is running.
+        RuntimeError: if no backward pass is running.
     """
     if mode.task is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
     mode.task.callbacks.append(callback)
-
-
-# ---------------------------------------------------------------- hooks
-
-
-def _leaf_hooks(node: Any) -> Hooks | None:
-    """A leaf keeps its tensor hooks itself, since its node may be freed and made again."""
-    meta = node.variable._autograd_state
-    if meta is None or not meta.hooks:
-        return node._hooks
-    hooks = node.hooks()
-    hooks.tensor[0] = meta.hooks
-    return hooks
-
-
-def _name(hook: Any) -> str:
-    return getattr(hook, "__name__", None) or type(hook).__name__
-
-
-def _call_tensor_hooks(node: Node, hooks: Hooks, grads: Grads) -> None:
-    for nr, registered in hooks.tensor.items():
-        if registered and nr >= len(grads):
-            grads.extend([None] * (nr + 1 - len(grads)))
-        for hook in list(registered.values()):
-            grad = grads[nr]
-            new = hook(grad)
-            if new is not None:
-                grads[nr] = _checked(hook, new, grad)
-    for nr, ref in hooks.retains.items():
-        tensor = ref()
-        if tensor is not None and nr < len(grads) and grads[nr] is not None:
-            _retain(tensor, grads[nr])
-
-
-def _checked(hook: Any, new: Any, old: Tensor | None) -> Tensor:
-    if old is None:
-        raise RuntimeError("can't replace a None gradient with a non-None value")
-    if not isinstance(new, Tensor):
-        raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
-    if old is not None and new.shape != old.shape:
-        raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
-    if old is not None and new.dtype is not old.dtype:
-        raise RuntimeError(f"hook '{_name(hook)}' has changed the type of value (was {old.type()} got {new.type()})")
-    return new
-
-
-def _retain(tensor: Tensor, grad: Any) -> None:
-    meta = autograd_of(tensor)
-    if meta.grad is None:
-        meta.grad = grad if mode.grad else grad.clone()
-    else:
-        meta.grad = meta.grad + grad
-
-
-def _call_pre_hooks(hooks: Hooks, grads: Grads) -> Grads:
-    for hook in list(hooks.pre.values()):
-        new = hook(tuple(grads))
-        if new is not None:
-            new = new if isinstance(new, tuple) else (new,)
-            grads = _all_checked(hook, new, grads)
-    return grads
-
-
-def _call_post_hooks(hooks: Hooks, results: Sequence[Tensor | None], grads: Grads) -> Sequence[Tensor | None]:
-    for hook in list(hooks.post.values()):
-        new = hook(tuple(results), tuple(grads))
-        if new is not None:
-            if isinstance(new, Tensor):
-                new = (new,)
-            if not isinstance(new, tuple):
-                raise TypeError(f"expected tuple, but hook returned '{type(new).__name__}'")
-            results = _all_checked(hook, new, results)
-    return results
-
-
-def _all_checked(hook: Any, new: tuple, old: Sequence[Tensor | None]) -> Grads:
-    if len(new) != len(old):
-        raise RuntimeError(
-            f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(new)}, but expected {len(old)})"
-        )
-    return [None if n is None else _checked(hook, n, o) for n, o in zip(new, old)]
 
 
 __all__ = ["OpenPass", "run_backward"]

@@ -1,8 +1,8 @@
-"""Dual numbers, tensors that carry a tangent along: what ``torch.autograd.forward_ad`` rests on.
+"""Forward mode: dual tensors, which have a primal and a tangent; the implementation of ``torch.autograd.forward_ad``.
 
-A forward-mode level is one run of funcgrad's forward interpreter, from its entry to its exit. Results of operations on
-dual tensors hold that interpreter's tracers, so every operation on them propagates tangents. A dual itself has its
-primal's memory and its tangent's: writing into it writes into both, and it is seen in it if they are written.
+A forward-mode level is an interpreter of funcgrad's forward mode, active from its entry to its exit. The buffers of
+operations' results are tracers of it, so every operation propagates tangents. A dual tensor made by ``make_dual``
+shares the memory of its primal and its tangent: a write to it writes both, and writes to them change it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import contextlib
 import weakref
 from typing import Any, NamedTuple
 
-from compat._core.autograd.node import has_say
+from compat._core.autograd.node import overrides_operators
 from compat._core.memory import strided_access
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strides import Base, Layout, dense_layout, preserved_strides
@@ -19,6 +19,7 @@ from compat._core.tensor.autograd_state import DETACHED_DUAL
 from compat._core.tensor.registry import function, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import array, elements, tensor_of
+from compat._core.tensor.version_counter import bump_version
 from compat._core.transforms import level_stack
 from compat._core.transforms.grad_mode import _Guard
 from compat._core.transforms.grad_mode import mode as _mode
@@ -33,10 +34,10 @@ __all__ = [
 
 
 class Duals(Forward):
-    """One level: its tracers outlive it, as their primals.
+    """The interpreter of a forward-mode level. After the exit its tracers stand for their primals.
 
     Attributes:
-        open: whether it has not been left yet.
+        open: whether the level is active.
     """
 
     __slots__ = ("open", "running")
@@ -55,7 +56,7 @@ class Duals(Forward):
 
 
 def current_level() -> int:
-    """The level that this thread has entered; -1 for none. There is no other than 0."""
+    """The forward-mode level of this thread: 0, the only one, or -1 outside it."""
     return -1 if level_stack.state.duals is None else 0
 
 
@@ -65,13 +66,13 @@ def primal_of(x: Any, interpreter: Duals) -> Any:
 
 
 class DualStorage(UntypedStorage):
-    """The memory of a dual: that of two tensors.
+    """The storage of a dual tensor, over the memory of its primal and its tangent.
 
     Attributes:
         primal, tangent: the tensors.
         duals: the level.
-        layout: how the elements of both lie in the one buffer that operations see.
-        dual: a weak reference to the dual itself, which its views are not; None if there is none.
+        layout: the layout of both in the traced buffer that operations get.
+        dual: a weak reference to the dual tensor itself, rather than a view of it; None if there is none.
     """
 
     __slots__ = ("primal", "tangent", "duals", "layout", "dual")
@@ -98,7 +99,7 @@ class DualStorage(UntypedStorage):
         self.write(new)
 
     def write(self, buffer: Any) -> None:
-        """Puts new elements into the memory of both tensors."""
+        """Writes new elements into both tensors."""
         mine = isinstance(buffer, ForwardTracer) and buffer.interpreter is self.duals
         primal = buffer.primal if mine else buffer
         tangent = buffer.tangent if mine and buffer.tangent is not None else zeros(type_of(primal))
@@ -107,7 +108,7 @@ class DualStorage(UntypedStorage):
             _assign(self.tangent, strided_access.read(tangent, self.layout))
 
     def shows_all(self, t: Tensor) -> bool:
-        """Whether a tensor on this memory is what the memory was made for."""
+        """Whether a tensor over this storage has the layout of the dual tensor itself."""
         mine, own = self.layout, t._layout
         same = (own.size, own.stride, own.dtype) == (mine.size, mine.stride, mine.dtype)
         return same and not t._offset and (own.conj, own.neg) == (mine.conj, mine.neg)
@@ -118,18 +119,18 @@ class DualStorage(UntypedStorage):
 
 
 class DetachedDual(level_stack.DetachedStorage):
-    """Memory in common with another storage, with a tangent of its own: for tensors detached within a level and then
-    written.
+    """A storage that shares another's memory but has a separate tangent: for a tensor that was detached inside a level
+    and then written.
 
     Attributes:
-        tangent: of the whole buffer; None before anything with a tangent is written.
+        tangent: the tangent of the whole buffer; None before a value with a tangent is written.
         duals: the level.
     """
 
     __slots__ = ("tangent", "duals")
 
     def __init__(self, under: UntypedStorage, duals: Duals):
-        super().__init__(under, False)  # its base has no tangents, and detaching this drops its own
+        super().__init__(under, False)  # ``buffer`` adds this storage's tangent
         self.tangent: Any = None
         self.duals = duals
 
@@ -145,7 +146,7 @@ class DetachedDual(level_stack.DetachedStorage):
         self.write(new)
 
     def write(self, buffer: Any) -> None:
-        """Puts new elements into the memory, and their tangent beside it."""
+        """Writes new elements into the memory, and stores their tangent."""
         if isinstance(buffer, ForwardTracer) and buffer.interpreter is self.duals:
             self.tangent, buffer = buffer.tangent, buffer.primal
         elif self.tangent is not None:
@@ -154,7 +155,7 @@ class DetachedDual(level_stack.DetachedStorage):
 
 
 def separate(t: Tensor) -> None:
-    """Makes a tensor that was detached within a level, or a view of one, take tangents of its own."""
+    """Gives a tensor that was detached inside a level, or a view of one, a separate tangent."""
     duals = level_stack.state.duals
     root = t if t._view is None or t._view.base is None else t._view.base
     if duals is not None and root._view is DETACHED_DUAL:
@@ -164,30 +165,29 @@ def separate(t: Tensor) -> None:
 
 
 def _elements(t: Tensor) -> Any:
-    """A tensor's elements; of one that stands for others, what is known of them."""
-    return elements(t) if has_say(t) else array(t)
+    """A tensor's elements, with its graph unless its class overrides operators."""
+    return elements(t) if overrides_operators(t) else array(t)
 
 
 def _assign(t: Tensor, elements: Any) -> None:
-    """Writes elements into a tensor's memory, past its graph."""
+    """Writes elements into a tensor's memory without recording."""
     elements = array(tensor_of(elements).detach())
     storage = t._storage
     storage.write(strided_access.write(storage.buffer, t._layout, t._offset, elements))
     traced = isinstance(elements, Tracer)
     if traced and not storage.base.traced:
         storage.base = Base(storage.base.shape, storage.base.dtype, True)
-    if t._counter is not None:
-        t._counter.version += 1
+    bump_version(t)
 
 
 # ---------------------------------------------------------------- tensors
 
 
 def check_tangent(primal: Tensor, tangent: Tensor) -> None:
-    """Whether a tensor can be the tangent of another.
+    """Checks that a tensor can be the tangent of another.
 
     Raises:
-        ValueError: if one of them is of integers or booleans.
+        ValueError: if one of them has an integer or boolean dtype.
         RuntimeError: if their sizes differ.
     """
     for what, t in (("primal", primal), ("tangent", tangent)):
@@ -202,14 +202,14 @@ def check_tangent(primal: Tensor, tangent: Tensor) -> None:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A view of ``tensor`` that carries ``tangent`` along.
+    """A view of ``tensor`` with the tangent ``tangent``.
 
     Args:
-        level: the number of the level entered, the only one.
+        level: the forward-mode level, 0.
 
     Raises:
-        RuntimeError: outside of a level, for different sizes, and for tensors that are duals already.
-        ValueError: for tensors of integers or booleans.
+        RuntimeError: outside a level, for different sizes, and for tensors that have a tangent already.
+        ValueError: for tensors with an integer or boolean dtype.
     """
     if level is None:
         level = current_level()
@@ -240,7 +240,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def _alike(tensor: Tensor, tangent: Tensor) -> bool:
-    """Whether two tensors lie alike in storages of the same size, so that views of both are alike."""
+    """Whether two tensors have the same strides and offset in storages of the same size, so that their views do,
+    too."""
     one, other = tensor._layout, tangent._layout
     moving = [(a, b) for a, b, n in zip(one.stride, other.stride, one.size) if n > 1]
     return (
@@ -254,8 +255,8 @@ class UnpackedDualTensor(NamedTuple):
     """The result of ``unpack_dual``.
 
     Attributes:
-        primal: the value.
-        tangent: None if it has none.
+        primal: the primal.
+        tangent: the tangent; None if there is none.
     """
 
     primal: Any
@@ -266,10 +267,10 @@ UnpackedDualTensor.__module__ = "compat.autograd.forward_ad"
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The value of a tensor and its tangent; None if it has none.
+    """The primal and the tangent of a tensor; the tangent is None if it has none.
 
     Args:
-        level: the number of the level entered, the only one.
+        level: the forward-mode level, 0.
     """
     if level is None:
         level = current_level()
@@ -293,7 +294,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 
 def _part(t: Tensor, storage: DualStorage) -> Tensor | None:
-    """The view of a dual's tangent that a view of the dual has for its own; None where it is no such view."""
+    """The view of a dual tensor's tangent for a view of the dual; None if the layouts differ."""
     mine, own, whole = t._layout, storage.tangent._layout, storage.layout
     if own.stride != whole.stride or (mine.dtype, mine.conj, mine.neg) != (own.dtype, own.conj, own.neg):
         return None
@@ -302,7 +303,7 @@ def _part(t: Tensor, storage: DualStorage) -> Tensor | None:
 
 
 def _primal(t: Tensor, storage: DualStorage) -> Tensor:
-    """The value of a dual, in the dual's graph."""
+    """The primal of a dual tensor, in the dual's graph."""
     if t.requires_grad and _mode.grad and not storage.primal.requires_grad:  # a custom function's result
         with set_fwd_grad_enabled(False):
             made: Tensor = t.clone()
@@ -324,11 +325,11 @@ def _tangent(t: Tensor, duals: Duals) -> Any:
     return x.tangent if isinstance(x, ForwardTracer) and x.interpreter is duals else None
 
 
-# ---------------------------------------------------------------- turning it off
+# ---------------------------------------------------------------- enabling and disabling
 
 
 def is_fwd_grad_enabled() -> bool:
-    """Whether tangents move through operations in this thread."""
+    """Whether operations propagate tangents in this thread."""
     return _mode.forward
 
 
@@ -337,7 +338,7 @@ publish(is_fwd_grad_enabled, "C._is_fwd_grad_enabled")
 
 
 class set_fwd_grad_enabled(_Guard):
-    """Whether tangents move through operations, within it; a decorator, too.
+    """Context that sets whether operations propagate tangents; also a decorator.
 
     Example:
         >>> import compat as torch
@@ -370,5 +371,5 @@ _set_fwd_grad_enabled = set_fwd_grad_enabled
 
 @function("C._set_fwd_grad_enabled")
 def turn_fwd_grad(enabled: bool) -> None:
-    """Whether tangents move through operations in this thread, from here on."""
+    """Sets whether operations propagate tangents in this thread."""
     _mode.forward = bool(enabled)

@@ -1,7 +1,7 @@
-"""Gradients that are not numbers, inside the transforms of ``torch.func``: ``torch.autograd.set_detect_anomaly``.
+"""Anomaly mode inside the transforms of ``torch.func``: checks of gradients for NaN.
 
-There is no graph of tensors there whose nodes could be checked. So what is differentiated goes into each operation
-through an identity whose derivative backwards looks at the gradient that the operation gives.
+Inside a transform there are no nodes to check. So each differentiated operand goes through an identity primitive whose
+reverse-mode derivative checks the operation's gradient.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat._core.autograd.anomaly_mode import check, explain, made
+from compat._core.autograd.anomaly_mode import check_nan, record_stack, warn_with_stack
 from compat._core.tensor.tracing import tensor_of
 from compat._core.transforms import level_stack, vmap_checks
 from compat._core.transforms.grad_mode import mode, no_grad
@@ -19,16 +19,16 @@ from funcgrad.core.tracing import Tracer, type_of
 
 
 class _Made:
-    """An operation inside a transform, as the node that it would have been.
+    """A stand-in for the node of an operation inside a transform.
 
     Attributes:
-        metadata: where it was called.
+        metadata: the stack of the call, as for nodes.
     """
 
     def __init__(self, node: type):
         self._name = node.__name__
         self.metadata: dict[str, Any] = {}
-        made(self)
+        record_stack(self)
 
     def name(self) -> str:
         """The name of the node."""
@@ -40,9 +40,9 @@ def _looked_at(cotangent: Any, by: _Made, nr: int) -> Any:
     if mode.anomaly and mode.check_nan and vmap_checks.shown(values):
         with no_grad():
             try:
-                check(by, [None] * nr + [tensor_of(values)])
+                check_nan(by, [None] * nr + [tensor_of(values)])
             except RuntimeError:
-                explain(by)
+                warn_with_stack(by)
                 raise
     return cotangent
 
@@ -69,7 +69,7 @@ def watched(operands: Sequence[Any], node: type) -> list[Any]:
     if not any(entered.kind == "grad" for entered in level_stack.state.levels):
         return list(operands)
     for entered in level_stack.state.levels:
-        level_stack.through(entered.interpreter)  # the values are looked at, one by one
+        level_stack.through(entered.interpreter)  # so that each gradient has a value
     by = _Made(node)
     return [
         _watch(x, by=by, nr=nr) if isinstance(x, Tracer) and is_inexact(type_of(x).dtype) else x

@@ -1,13 +1,13 @@
-"""Backward passes that were seen before, recorded as one operation.
+"""A cache of backward passes: the pass of a known graph structure is recorded as one operation.
 
-What a backward pass does follows from the graph's structure: the nodes' plans, how they hang together, the layouts of
-what they saved. So the operations that the engine recorded for a graph are joined to one program, kept under the
-structure, and recorded as one operation for the next graph of that structure. Its operands are the incoming
-gradients, the saved tensors, and the gradients that leaves have already; its results those that they get. What remains
-of the pass is one walk over the nodes, to look at versions and collect operands.
+The structure of a graph (the nodes' plans, the edges, the layouts of saved tensors) determines its backward pass. So
+the operations that the engine recorded for a graph are joined to one program, which is cached under the structure and
+recorded as one operation for the next graph of that structure. Its operands are the incoming gradients, the saved
+tensors, and the present gradients of leaves; its results are the new gradients. Only one walk over the nodes remains,
+to check versions and collect operands.
 
-Only what is derived from declared operations takes part: a graph with hooks, custom functions or writes into views goes
-through the engine.
+Only nodes of declared operations take part: a graph with hooks, custom functions or writes into views is run by the
+engine.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from compat._core.autograd.node import NO_EDGE, AccumulateGrad, Edge, Node, has_say, leaf_edge
+from compat._core.autograd.accumulate_grad import AccumulateGrad, leaf_edge
+from compat._core.autograd.node import NO_EDGE, Edge, Node, overrides_operators
 from compat._core.autograd.saved_variable import HookStack, SavedResult, modified
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strides import Layout
 from compat._core.tensor.autograd_state import Autograd
 from compat._core.tensor.tensor import Tensor, autograd_of, from_buffer
+from compat._core.tensor.version_counter import bump_version
 from compat._core.transforms.grad_mode import mode, next_sequence
 from funcgrad import runtime
 from funcgrad.core.caching import Cache, Group
 from funcgrad.native.twins import twin
 
-#: Graphs of fewer nodes go through the engine, which has them done as quickly.
+#: Graphs with fewer nodes are run by the engine, which is as fast.
 FEWEST = 4
 
 _sequence = attrgetter("_sequence")
@@ -37,16 +39,16 @@ _native = twin(
     Path(__file__).with_name("graph_walk.c"),
     Tensor=Tensor, UntypedStorage=UntypedStorage, Node=Node, HookStack=HookStack, next_sequence=next_sequence,
     leaf_edge=leaf_edge, NO_EDGE=NO_EDGE, AccumulateGrad=AccumulateGrad, SavedResult=SavedResult, Layout=Layout,
-    Autograd=Autograd, has_say=has_say, modified=modified,
+    Autograd=Autograd, overrides_operators=overrides_operators, modified=modified,
 )  # fmt: skip
 
 
 class Leaf(NamedTuple):
-    """How a leaf's gradient is accumulated.
+    """The gradient of a leaf.
 
     Attributes:
-        layout: of its new gradient; None where it is written into the one that it has.
-        result: which result of the program its buffer is, or ``~i`` for operand ``i`` as it came.
+        layout: the layout of a new gradient; None if the present one is written.
+        result: the number of the program's result that is its buffer, or ``~i`` for operand ``i``.
     """
 
     layout: Layout | None
@@ -57,12 +59,12 @@ class Sweep(NamedTuple):
     """A backward pass as one operation.
 
     Attributes:
-        code: its executable; None where nothing has to be computed.
-        operands: which of the buffers collected, and of the constants behind them, are its operands.
-        constants: buffers that are always the same.
-        numbers: its numbers: each the place of a node and which of its numbers, or ``~i`` for where in its storage the
-            saved tensor ``i`` begins; or None and a number that is always the same.
-        leaves: what becomes of the leaves, in the order of the walk.
+        code: its executable; None if nothing is computed.
+        operands: the indices of its operands among the collected buffers and the constants behind them.
+        constants: buffers that do not depend on the graph.
+        numbers: its numbers: each the index of a node and of its number, or ``~i`` for the offset of saved tensor
+            ``i``; or None and a constant.
+        leaves: the gradients of the leaves, in the order of the walk.
     """
 
     code: runtime.Executable | None
@@ -73,16 +75,16 @@ class Sweep(NamedTuple):
 
 
 class Met:
-    """Stands for the program of a structure that was met once, in a process in which most come only once."""
+    """A placeholder for the program of a structure that occurred once, in a process where most occur only once."""
 
     __slots__ = ()
 
 
-#: After so many structures in a row that were new, one is met twice before a program is made of it: with graphs as
-#: long as an episode was, or a sentence, most programs would never be used.
+#: After so many new structures in a row, a program is made only for structures that occur twice: if each graph has
+#: another length, most programs would never be used.
 OFTEN = 8
 _unmet = 0
-#: By whether nodes keep what they saved, and by structure.
+#: By whether nodes keep their saved tensors, and by structure.
 _SWEEPS = Group("backward passes", 512)
 _sweeps: tuple[Cache[tuple, Sweep | Met], Cache[tuple, Sweep | Met]] = (Cache(_SWEEPS), Cache(_SWEEPS))
 
@@ -91,9 +93,9 @@ class Walk:
     """The nodes of a graph, the key of its structure, and the buffers that its backward pass may read.
 
     Attributes:
-        nodes: users before what they use.
-        key: the structure; empty if the graph has to go through the engine.
-        buffers: each once.
+        nodes: the nodes, users before their operands.
+        key: the structure; empty if the engine must run the graph.
+        buffers: the buffers, without duplicates.
     """
 
     __slots__ = ("nodes", "key", "buffers", "leaves", "_places")
@@ -104,7 +106,7 @@ class Walk:
         self.buffers: list[Any] = []
         self.leaves: list[AccumulateGrad] = []
         self._places: dict[int, int] = {}
-        if len(self.nodes) >= FEWEST and all(g is not None and not has_say(g) for g in grads):
+        if len(self.nodes) >= FEWEST and all(g is not None and not overrides_operators(g) for g in grads):
             self.key = self._structure(roots, grads) or ()
 
     def _structure(self, roots: Sequence[Edge], grads: Sequence[Any]) -> tuple | None:
@@ -114,7 +116,7 @@ class Walk:
         return self._written(roots, grads)
 
     def _written(self, roots: Sequence[Edge], grads: Sequence[Any]) -> tuple | None:
-        # Every node passes here at every backward pass, so this is as bare as it can be.
+        # Runs for every node of every backward pass.
         key: list[Any] = []
         index = {node: i for i, node in enumerate(self.nodes)}
         index[None] = -1  # type: ignore[index]
@@ -154,7 +156,7 @@ class Walk:
             key.append(t._offset)
 
     def _saved(self, saved: Sequence[Any], key: list[Any]) -> bool:
-        """Collects a node's saved values; False if the engine has to raise, or to unpack them."""
+        """Collects a node's saved values; False if the engine must unpack them or raise an error."""
         places, buffers, note = self._places, self.buffers, key.append
         for entry in saved:
             if type(entry) is tuple:
@@ -183,14 +185,14 @@ class Walk:
         return True
 
     def _leaf(self, node: Any, key: list[Any]) -> bool:
-        """Notes a leaf and the gradient that it has."""
+        """Collects a leaf and its present gradient; False if the engine must accumulate it."""
         variable = node.variable
         meta = variable._autograd_state
         key.append(variable._layout)
         self.leaves.append(node)
         if meta is None or meta.grad is None:
             key.append(None)
-        elif meta.grad._view is not None or meta.grad._node is not None or has_say(meta.grad):
+        elif meta.grad._view is not None or meta.grad._node is not None or overrides_operators(meta.grad):
             return False
         else:
             self._tensor(meta.grad, key)
@@ -199,7 +201,7 @@ class Walk:
 
 
 def _reachable(roots: Sequence[Edge]) -> list[Node]:
-    """The nodes behind some edges, latest first: users before their operands."""
+    """The nodes reachable from edges, latest first: users before their operands."""
     found: list[Node] | None = None if _native is None else _native.reachable(roots)
     if found is not None:
         return found
@@ -211,16 +213,16 @@ def _reachable(roots: Sequence[Edge]) -> list[Node]:
                 seen.add(following)
                 stack.append(following)
     stack.sort(key=_sequence, reverse=True)
-    # Leaves count as the latest of all; they use nothing, so they may come first as well as last.
+    # Leaves come first, as the latest of all; they have no operands, so their position does not matter.
     return stack
 
 
 class Marks:
-    """Where in the operations recorded each node's begin.
+    """The position of each node's operations among the recorded ones.
 
     Attributes:
-        entries: node, how many operations there were before it, which of its outputs had gradients, which of its saved
-            tensors are not all of their storage.
+        entries: for each node the number of operations before it, for each of its outputs whether it had a gradient,
+            and the saved tensors that do not cover their storage.
     """
 
     __slots__ = ("entries",)
@@ -229,7 +231,7 @@ class Marks:
         self.entries: list[tuple[Node, int, tuple[bool, ...], set[int]]] = []
 
     def add(self, node: Node, grads: Sequence[Any]) -> None:
-        """Notes that a node is about to run."""
+        """Records that a node is about to run."""
         saved = getattr(node, "saved", None) or ()
         views = {i for i, entry in enumerate(saved) if entry is not None and not _layout(entry).whole}
         self.entries.append((node, runtime.pending_count(), tuple([g is not None for g in grads]), views))
@@ -245,7 +247,7 @@ def sweep(
     """Runs backward, accumulating into leaves, by a cached program for the graph's structure or by the engine.
 
     Args:
-        engine: runs it node by node, and marks what it does.
+        engine: runs the pass node by node, and adds marks.
     """
     if runtime.settings.limit == 1 or mode.anomaly:
         engine(None)
@@ -277,7 +279,7 @@ def sweep(
 
 
 def _again(found: Sweep, walk: Walk) -> None:
-    """Notes the pass down as one operation, and gives the leaves their gradients."""
+    """Records the pass as one operation, and sets the gradients of the leaves."""
     buffers = [*walk.buffers, *found.constants]
     nodes: Sequence[Any] = walk.nodes
     operands = [buffers[i] for i in found.operands]
@@ -293,7 +295,7 @@ def _again(found: Sweep, walk: Walk) -> None:
         elif meta.grad is not None:
             storage = meta.grad._storage
             storage.write(buffer)
-            meta.grad._counter.version += 1
+            bump_version(meta.grad)
 
 
 def _number(node: Any, which: int) -> Any:
@@ -303,25 +305,25 @@ def _number(node: Any, which: int) -> Any:
     return entry[0]._offset if entry.__class__ is tuple else entry.offset
 
 
-# ---------------------------------------------------------------- the first time
+# ---------------------------------------------------------------- the first pass of a structure
 
 
 def _first(walk: Walk, engine: Callable[[Marks | None], None]) -> Sweep | None:
-    """Runs the engine, and joins the recorded operations to one; None if that is not possible."""
+    """Runs the engine and joins the recorded operations to one; None if that is not possible."""
     before = [None if n.variable._autograd_state is None else n.variable._autograd_state.grad for n in walk.leaves]
     marks = Marks()
     with runtime.segment() as segment:
         engine(marks)
     if not segment.complete:
         return None
-    # A tensor may have such a buffer too, and another one the next time.
+    # A constant that a collected tensor has as its buffer is an operand: the next graph may have another one there.
     collected = set(map(id, walk.buffers))
     constants = [b for b in segment.inputs if runtime.is_constant(b) and id(b) not in collected]
     places = {id(b): i for i, b in enumerate([*walk.buffers, *constants])}
     leaves: list[tuple[Layout | None, Any]] = []
     for node, grad in zip(walk.leaves, before):
         now = node.variable._autograd_state.grad  # type: ignore[union-attr]
-        if now is None or now._view is not None:  # it may lie in memory that was handed over
+        if now is None or now._view is not None:  # it may reuse the storage of a root's gradient
             return None
         leaves.append((now._layout if now is not grad else None, now._storage.buffer))
     if any(id(b) not in places for b in segment.inputs):
@@ -340,8 +342,8 @@ def _first(walk: Walk, engine: Callable[[Marks | None], None]) -> Sweep | None:
 
 
 def _numbers(segment: runtime.Segment, marks: Marks, index: dict[Node, int]) -> list[Any]:
-    """Where the numbers of the operations came from: the first operation of a node has at its end those that say where
-    its saved tensors begin, and then the node's own."""
+    """The origins of the operations' numbers. The last numbers of a node's first operation are the offsets of its saved
+    tensors, followed by the node's own numbers."""
     own: dict[int, Sequence[tuple[int, int]]] = {}
     ends = [at for _, at, _, _ in marks.entries[1:]] + [segment.end]
     for (node, at, present, views), end in zip(marks.entries, ends):

@@ -1,7 +1,7 @@
 // The C twin of Walk (graph_cache.py): the same nodes in the same order, an equal key, the same buffers and leaves.
 #include "node.h"
 
-static PyObject *AccumulateGrad, *SavedResult, *Layout, *Autograd, *has_say, *modified;
+static PyObject *AccumulateGrad, *SavedResult, *Layout, *Autograd, *overrides_operators, *modified;
 static PyObject *n_edges, *n_sequence, *n_swept, *n_saves, *n_saved, *n_plan, *n_base;
 static Py_ssize_t l_base, l_whole, l_size, k_storage, k_layout, k_counter, k_version;
 static Py_ssize_t a_variable, a_size, m_grad, m_hooks, m_post, m_dtypes;
@@ -150,10 +150,10 @@ static int put_saved(Walk *w, PyObject *saved) {
 static int is_true(PyObject *object) { return object == NULL || object == Py_None ? 0 : PyObject_IsTrue(object); }
 
 static int put_leaf_gradient(Walk *w, PyObject *grad) {
-  PyObject *say = PyObject_CallOneArg(has_say, grad);
-  if (say == NULL) return ERROR;
-  int status = PyObject_IsTrue(say) || slot_get(grad, t_view) != Py_None || slot_get(grad, t_node) != Py_None;
-  Py_DECREF(say);
+  PyObject *overrides = PyObject_CallOneArg(overrides_operators, grad);
+  if (overrides == NULL) return ERROR;
+  int status = PyObject_IsTrue(overrides) || slot_get(grad, t_view) != Py_None || slot_get(grad, t_node) != Py_None;
+  Py_DECREF(overrides);
   return status ? ENGINE : put_tensor(w, grad);
 }
 
@@ -387,8 +387,8 @@ static PyObject *reachable_from(PyObject *module, PyObject *given) {
 
 // bind(names): what the walk works with, by name.
 static PyObject *bind(PyObject *module, PyObject *given) {
-  const char *const names[] = {"AccumulateGrad", "SavedResult", "Layout", "Autograd", "has_say", "modified", NULL};
-  PyObject **places[] = {&AccumulateGrad, &SavedResult, &Layout, &Autograd, &has_say, &modified};
+  const char *const names[] = {"AccumulateGrad", "SavedResult", "Layout", "Autograd", "overrides_operators", "modified", NULL};
+  PyObject **places[] = {&AccumulateGrad, &SavedResult, &Layout, &Autograd, &overrides_operators, &modified};
   if (bind_tensor(given) < 0 || bind_node(given) < 0 || bind_objects(given, names, places) < 0) return NULL;
   const Slot slots[] = {
       {&l_base, &Layout, "base"}, {&l_whole, &Layout, "whole"}, {&l_size, &Layout, "size"},

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import itertools
-import sys
-import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from compat._core.memory.strides import Layout
-from compat._core.tensor.autograd_state import PASSING, SHARED, Autograd
-from compat._core.tensor.tensor import Tensor, autograd_of, from_buffer, wrap
-from compat._core.transforms import level_stack
-from compat._core.transforms.grad_mode import mode
+from compat._core.autograd.hooks import Hooks
+from compat._core.tensor.tensor import Tensor
 from compat._core.types.device import CPU
 from compat._core.types.device import device as Device
 from compat._core.types.dtype import dtype as Dtype
-from compat._core.types.errors import Once, size_text
-from compat._core.types.hooks import HookDict, RemovableHandle, register
-from compat._core.types.memory_format import strided
+from compat._core.types.errors import size_text
+from compat._core.types.removable_handle import RemovableHandle, register
 from compat._core.types.size import Size
 from funcgrad.core.ir import ArrayType, Program
 from funcgrad.interpreters.staging import stage
 
-#: A node and which of its outputs.
+#: A node and the number of its output.
 Edge = tuple["Node | None", int]
 NO_EDGE: Edge = (None, 0)
 
@@ -39,30 +33,11 @@ class GradientEdge(NamedTuple):
 GradientEdge.__module__ = "compat.autograd.graph"
 
 
-class Hooks:
-    """The hooks of one node.
-
-    Attributes:
-        tensor: per output, the hooks of the tensor that is this output.
-        retains: per output, a weak reference to the tensor that keeps its gradient.
-        pre: hooks on all incoming gradients.
-        post: hooks on the gradients it gives, and those that came in.
-    """
-
-    __slots__ = ("tensor", "retains", "pre", "post")
-
-    def __init__(self) -> None:
-        self.tensor: dict[int, HookDict] = {}
-        self.retains: dict[int, weakref.ref] = {}
-        self.pre: HookDict = HookDict()
-        self.post: HookDict = HookDict()
-
-
 class Node:
-    """A step of the backward pass: gradients of an operation's results in, gradients of its operands out.
+    """A node of the backward graph: computes the gradients of an operation's operands from those of its results.
 
     Attributes:
-        next_functions: per operand, the node that made it and as which output; ``(None, 0)`` where no gradient goes.
+        next_functions: for each operand its node and output number; ``(None, 0)`` for operands without a gradient.
 
     Example:
         >>> import compat as torch
@@ -78,19 +53,19 @@ class Node:
     _sequence: int
     _hooks: Hooks | None
     requires_grad = True
-    #: Whether its gradients are there also where they go nowhere: those of a user's function are.
+    #: Whether hooks get its gradients also for operands without an edge, as for custom functions.
     thorough = False
-    #: Whether its ``apply`` is determined by its ``plan`` and saved values; and whether it saves any.
+    #: Whether its plan and saved values determine ``apply``, so that a pass can be cached; and whether it saves any.
     swept = False
     saves = False
 
     def name(self) -> str:
-        """The name that PyTorch gives it."""
+        """PyTorch's name of the node."""
         return type(self).__name__
 
     @property
     def metadata(self) -> dict:
-        """A dictionary for whatever the user wants to note."""
+        """A dictionary for the user's data."""
         try:
             return self._metadata
         except AttributeError:
@@ -98,11 +73,11 @@ class Node:
             return self._metadata
 
     def _sequence_nr(self) -> int:
-        """A number that grows with every node made."""
+        """The sequence number: later nodes have greater ones."""
         return int(self._sequence)
 
     def _set_sequence_nr(self, number: int) -> None:
-        """Changes that number: nodes with greater ones run first."""
+        """Sets the sequence number: nodes with greater ones run first."""
         self._sequence = number
 
     def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
@@ -113,7 +88,7 @@ class Node:
         """The gradients of the operands, from those of the results: one if there is one operand, else a tuple.
 
         Raises:
-            TypeError: if there are not as many gradients as results, or one is not a tensor.
+            TypeError: if the numbers of gradients and results differ, or a gradient is not a tensor.
         """
         if kwargs:
             raise TypeError("keyword arguments are not supported")
@@ -126,36 +101,36 @@ class Node:
         return result[0] if len(result) == 1 else result
 
     def places_of_numbers(self, present: tuple[bool, ...], views: set[int]) -> Sequence[int]:
-        """Where the last numbers of the operation that it records come from, if it is ``swept``.
+        """The origins of the last numbers of the operation that a ``swept`` node records.
 
         Args:
-            present: for each incoming gradient, whether it is there.
-            views: the saved tensors that are not all of their storage.
+            present: for each incoming gradient, whether it is not None.
+            views: the saved tensors that do not cover their storage.
 
         Returns:
-            For each of them which of the node's numbers it is, or ``~i`` for the offset of saved tensor ``i``.
+            For each number the index of the node's number, or ``~i`` for the offset of saved tensor ``i``.
         """
         return ()
 
     def release(self) -> None:
-        """Releases saved tensors; another backward through this node is then an error."""
+        """Frees the saved tensors; another backward through the node then raises an error."""
 
     def expects(self, nr: int) -> tuple[Size, Dtype] | None:
         """The size and dtype of a result's gradient, if known."""
         return None
 
     def fitted(self, nr: int, grad: Tensor, make_error: Callable[[str], Exception]) -> Tensor:
-        """A gradient of a result, in the size and dtype that is expected.
+        """The gradient of a result, converted to the expected size and dtype.
 
         Args:
-            make_error: makes the exception, given what is wrong.
+            make_error: makes the exception from a description of the problem.
         """
         return fit(grad, self.expects(nr), make_error)
 
     def program(self) -> Program:
         """Its computation as funcgrad's program: gradients of the operands from those of the results.
 
-        What is known, such as what a custom function saved, stands in it as constants.
+        Concrete values, such as those that a custom function saved, are constants of the program.
 
         Example:
             >>> import compat as torch
@@ -179,18 +154,17 @@ class Node:
     # ---------------------------------------------------------------- hooks
 
     def hooks(self) -> Hooks:
-        """Its hooks, with room made for them."""
+        """Its hooks; creates the object if necessary."""
         if self._hooks is None:
             self._hooks = Hooks()
         return self._hooks
 
     def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
-        """Calls ``fn(grad_inputs, grad_outputs)`` after this node ran; its result, if not None, replaces "
-        "``grad_inputs``."""
+        """Calls ``fn(grad_inputs, grad_outputs)`` after this node ran; a result replaces ``grad_inputs``."""
         return register(self.hooks().post, fn)
 
     def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
-        """Calls ``fn(grad_outputs)`` before this node runs; its result, if not None, replaces them."""
+        """Calls ``fn(grad_outputs)`` before this node runs; a result replaces them."""
         return register(self.hooks().pre, fn)
 
     def _register_hook_dict(self, hooks: dict) -> None:
@@ -200,7 +174,7 @@ class Node:
         raise TypeError(f"cannot pickle '{type(self).__name__}' object")
 
     def __dir__(self) -> list[str]:
-        """The names that PyTorch's nodes have, and those that the user gave it."""
+        """The names of PyTorch's nodes, and attributes that the user has set."""
         own = getattr(self, "__dict__", ())
         return [n for n in object.__dir__(self) if n in own or (n not in _HIDDEN and _is_shown(n))]
 
@@ -210,14 +184,14 @@ class Node:
         return tuple(InputMetadata(*m) for m in known if m is not None)
 
 
-#: The same edges for the engine, which does not expand a folded node
+#: The slot of ``next_functions`` for the engine, which does not expand a folded node
 #: (``compat._operators.nn.expanded_nodes``).
 _slot: Any = Node.__dict__["next_functions"]
 Node._edges = _slot
 
 
 class InputMetadata:
-    """The metadata of an incoming gradient: those of the operation's result."""
+    """The metadata of an incoming gradient, which are those of the operation's result."""
 
     __slots__ = ("shape", "dtype", "device")
     is_nested_tensor = False
@@ -230,12 +204,12 @@ class InputMetadata:
 InputMetadata.__module__ = "torch._C._autograd"
 InputMetadata.__name__ = InputMetadata.__qualname__ = "_InputMetadata"
 
-#: What nodes have for themselves.
+#: Attributes that PyTorch's nodes lack.
 _HIDDEN = frozenset(
     ["apply", "expects", "fitted", "hooks", "numbers", "places_of_numbers", "plan", "program", "release"]
     + ["saved", "saved_tensor", "saves", "swept", "thorough"]
 )
-#: Attributes of PyTorch's nodes that begin with an underscore, besides saved values.
+#: Attributes of PyTorch's nodes with a leading underscore, besides saved values.
 _SHOWN = frozenset(
     ("_input_metadata", "_register_hook_dict", "_sequence_nr", "_set_sequence_nr", "_materialize_non_diff_grads")
     + ("_forward_cls", "_autograd_function_id", "_compiled_autograd_backward_state", "_is_pure_view")
@@ -246,204 +220,16 @@ def _is_shown(name: str) -> bool:
     return not name.startswith("_") or name.startswith(("__", "_saved_", "_raw_saved_")) or name in _SHOWN
 
 
-class LeafGrads(Protocol):
-    """Gradients of leaves that a backward pass accumulates elsewhere than in ``grad``."""
-
-    def get(self, leaf: Tensor) -> Tensor | None:
-        """The gradient of a leaf."""
-
-    def put(self, leaf: Tensor, grad: Tensor) -> None:
-        """Replaces the gradient of a leaf."""
-
-
-class AccumulateGrad(Node):
-    """Accumulates gradients into the ``grad`` of a leaf.
-
-    Attributes:
-        variable: the leaf.
-        size: its size when the node was made: gradients of that size come, also once it has another one.
-    """
-
-    __slots__ = ("variable", "size")
-    variable: Tensor
-    size: Size
-
-    next_functions = _edges = ()
-    #: It is always the latest, so a leaf's gradient is complete as soon as it can be.
-    _sequence = sys.maxsize
-
-    def __init__(self, variable: Tensor):
-        self.variable = variable
-        self.size = variable._layout.size
-        self._hooks = None
-
-    def name(self) -> str:
-        return "torch::autograd::AccumulateGrad"
-
-    @property
-    def particular(self) -> bool:
-        """Whether it expects other gradients than operations give: of the size that its leaf had, or a dtype chosen."""
-        meta = self.variable._autograd_state
-        return self.size != self.variable._layout.size or (meta is not None and meta.grad_dtypes is not None)
-
-    def fitted(self, nr: int, grad: Tensor, make_error: Callable[[str], Exception]) -> Tensor:
-        meta = self.variable._autograd_state
-        if meta is None or meta.grad_dtypes is None:
-            return super().fitted(nr, grad, make_error)
-        return fit(grad, (self.size, meta.grad_dtypes[0] if meta.grad_dtypes else grad.dtype), make_error)
-
-    def expects(self, nr: int) -> tuple[Size, Dtype] | None:
-        return (self.size, self.variable._layout.dtype) if nr == 0 else None
-
-    def program(self) -> Program:
-        dtype = self.variable._layout.dtype.numpy
-        assert dtype is not None
-        return stage(lambda grad: [grad], [ArrayType(tuple(self.size), dtype)], name="AccumulateGrad")
-
-    def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        grad = grads[0]
-        variable = self.variable
-        meta = autograd_of(variable)
-        if grad is None or not variable._rg:
-            pass  # nothing came, or it is not wanted any more; its hooks are called all the same
-        elif variable._node is not None:
-            raise RuntimeError("leaf variable has been moved into the graph interior")
-        elif mode.task is not None and mode.task.grads is not None:
-            before = mode.task.grads.get(variable)
-            mode.task.grads.put(variable, grad.clone() if before is None else added(before, grad))
-        elif meta.grad is None:
-            del grad  # other references than the list's count
-            meta.grad = _owned(variable, grads)
-            if isinstance(grads, list) and self._hooks is not None and self._hooks.post:
-                grads[0] = meta.grad.detach()  # it was taken over: changes of ``grad`` are seen in it
-        else:
-            if mode.grad or (meta.grad.__class__ is not Tensor and meta.grad.layout is not grad.layout):
-                meta.grad = added(meta.grad, grad)
-            else:
-                meta.grad.add_(grad)
-            if meta.grad._layout.stride != variable._layout.stride and mode.lays_out:
-                _check_layout(meta.grad, variable)
-        if meta.post_accumulate:
-            for hook in list(meta.post_accumulate.values()):
-                given = hook(variable)
-                if isinstance(given, Tensor):
-                    raise RuntimeError("Tensor post accumulate grad hooks should return None.")
-                if given is not None:
-                    raise TypeError(f"expected Variable, but hook returned '{type(given).__name__}'")
-        return ()
-
-
-def added(a: Tensor, b: Tensor) -> Tensor:
-    """Two gradients together; a sparse one is added to a dense one."""
-    return b + a if has_say(a) and a.is_sparse and not b.is_sparse else a + b
-
-
-def _owned(variable: Tensor, grads: Sequence[Any]) -> Tensor:
-    """A gradient with memory of its own, laid out as its variable if that is gapless, else row-major.
-
-    Buffers are never changed, so one that holds just this gradient need not be copied. The memory itself is handed on
-    as in PyTorch: a gradient without other references, and one that backward was given and came here by
-    views alone.
-
-    Args:
-        grads: a list of the incoming gradient.
-    """
-    from compat._core.memory.strides import contiguous_strides
-
-    alone = sys.getrefcount(grads[0]) == 2  # the list, and the argument just now
-    grad: Tensor = grads[0]
-    layout = variable._layout
-    stride = layout.stride if layout.dense else contiguous_strides(layout.size)
-    if has_say(grad) and grad.layout is not strided:
-        whole = not grad.is_sparse or (grad._values().is_contiguous() and grad._indices().is_contiguous())
-        return grad.detach() if alone and whole else grad.clone()
-    if has_say(grad):
-        return grad.detach() if grad.stride() == stride else grad.clone()
-    found = grad._layout
-    whole = found.whole and not found.conj and not found.neg and found.base.device is layout.base.device
-    if grad._view is PASSING and mode.task.hands_over(grad):
-        if all(n < 2 or a == b for n, a, b in zip(found.size, found.stride, stride)):
-            grad._view = SHARED
-            return grad
-    if not mode.grad and alone and not mode.lays_out:
-        return grad.detach()
-    if not mode.grad and whole and (found.stride == stride if found.size == layout.size else _obeys(found, layout)):
-        storage = grad._storage
-        if storage.base.traced and level_stack.state.duals is not None:
-            return grad.detach()  # a tangent that it has is not kept
-        return wrap(storage, found) if alone and grad._view is None else from_buffer(storage.buffer, found)
-    return variable.detach().new_empty_strided(layout.size, stride, dtype=grad.dtype).copy_(grad)
-
-
-def _check_layout(grad: Tensor, variable: Tensor) -> None:
-    """Warns of a gradient that is not laid out as its leaf's would be, once."""
-    if has_say(grad) or _obeys(grad._layout, variable._layout):
-        return
-    Once.warn(
-        "grad and param do not obey the gradient layout contract. This is not an error, but may impair performance.\n"
-        f"grad.sizes() = {size_text(grad.shape)}, strides() = {size_text(grad.stride())}\n"
-        f"param.sizes() = {size_text(variable.shape)}, strides() = {size_text(variable.stride())}",
-        key="gradient layout contract",
-    )
-
-
-def _obeys(found: Layout, layout: Layout) -> bool:
-    """Whether a gradient of another size than its leaf's lies as PyTorch takes it over: it looks along the gradient's
-    dimensions. Where it does not, copying it to the leaf's layout raises an error."""
-    if not layout.dense:
-        return found.contiguous
-    return all(n == 1 or a == b for n, a, b in zip(found.size, found.stride, layout.stride))
-
-
-def has_say(t: Tensor) -> bool:
+def overrides_operators(t: Tensor) -> bool:
     """Whether the type of a tensor overrides operations (``compat._core.dispatch.torch_dispatch``)."""
-    return t.__class__ is not Tensor and bool(t._has_say)
-
-
-AccumulateGrad.__module__ = "builtins"
-
-
-def accumulator(leaf: Tensor) -> AccumulateGrad:
-    """The node that accumulates a leaf's gradient; the same one as long as somebody holds it."""
-    meta = leaf._autograd_state
-    if meta is None:
-        meta = leaf._autograd_state = Autograd()
-    elif meta.accumulator is not None:
-        found = meta.accumulator()
-        if found is not None:
-            return found
-    node = AccumulateGrad(leaf)
-    meta.accumulator = weakref.ref(node)
-    return node
-
-
-def leaf_edge(t: Tensor) -> Edge:
-    """The edge to a leaf's accumulator."""
-    view = t._view
-    if (
-        view is not None
-        and view.base is not None
-        and view.base.requires_grad
-        and not (t._autograd_state and t._autograd_state.own)
-    ):
-        # A view made without recording: its base is what requires grad, and no gradient can reach that.
-        return NO_EDGE
-    return (accumulator(t), 0)
-
-
-def edge_of(t: Tensor) -> Edge:
-    """The gradient edge of a tensor."""
-    if not t.requires_grad:
-        return NO_EDGE
-    node = t.grad_fn
-    return leaf_edge(t) if node is None else (node, t._nr)
+    return t.__class__ is not Tensor and bool(t._overrides_operators)
 
 
 def fit(grad: Tensor, expected: tuple[Size, Dtype] | None, make_error: Callable[[str], Exception]) -> Tensor:
-    """A gradient in its tensor's size and dtype: summed over broadcast dimensions, cast if the dtype differs.
+    """A gradient in the expected size and dtype: summed over broadcast dimensions, cast if the dtype differs.
 
     Args:
-        make_error: makes the exception, given what is wrong.
+        make_error: makes the exception from a description of the problem.
     """
     if expected is None:
         return grad

@@ -1,9 +1,9 @@
-"""Histories of tensors that are written in place: which may be, and what they come from in the graph afterwards.
+"""The autograd history of tensors that are written in place: ``CopySlices``, and regenerated views.
 
-A tensor that an operation has written comes from the operation's node from there on. If it is a view, its base does
-(``CopySlices``), and every view of that base gets, when next asked, a node that cuts it out of the new base. Where both
-have elements of one kind, one ``as_strided`` does that (``AsStridedBackward0``). A view of a complex tensor's parts, of
-pairs of real numbers as complex ones, or one that conjugates, is made again in the steps that it was made in.
+After an in-place operation the operation's node is the tensor's ``grad_fn``. For a view, the base gets a ``CopySlices``
+node, and each view of the base gets a new ``grad_fn`` when it is next read: that of an ``as_strided`` of the new base
+(``AsStridedBackward0``). Views that convert elements (real and imaginary parts, ``view_as_complex``, conjugation) are
+replayed on the new base.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat._core.autograd.anomaly_mode import made
-from compat._core.autograd.node import NO_EDGE, Edge, Node, accumulator
+from compat._core.autograd.accumulate_grad import accumulator
+from compat._core.autograd.anomaly_mode import record_stack
+from compat._core.autograd.node import NO_EDGE, Edge, Node
 from compat._core.autograd.saved_variable import comes_from
 from compat._core.memory.numpy_storage import rejoin
 from compat._core.memory.strides import Layout
@@ -45,7 +46,7 @@ _ORIGINS = {
 
 
 def view_error(t: Tensor, view: View, what: str) -> RuntimeError:
-    """The error for a view of which in-place operations cannot be recorded."""
+    """The error for a view on which in-place operations cannot be recorded."""
     node = t._node
     name = "" if node is None else f"Output {t._nr} of {re.sub(r'Backward[0-9]*$', '', node.name())} is a view"
     reason = _ORIGINS[view.origin]
@@ -63,10 +64,10 @@ def _of_leaf(what: str) -> RuntimeError:
 
 
 def check_recorded(t: Tensor) -> None:
-    """Whether an in-place operation on ``t`` can be recorded.
+    """Checks that an in-place operation on ``t`` can be recorded.
 
     Raises:
-        RuntimeError: for a leaf that requires grad, a view of one, and views whose history cannot be rewritten.
+        RuntimeError: for a leaf that requires grad, a view of one, and views whose history cannot be rebased.
     """
     view = t._view
     if view is not None and view.base is not None:
@@ -88,7 +89,7 @@ def _edge(t: Tensor) -> Edge:
 
 
 def set_history(t: Tensor, node: Node, nr: int) -> None:
-    """Says that ``t`` now comes from ``node``; a gradient that it retains is from there on the new one's."""
+    """Sets the ``grad_fn`` of ``t``; ``retain_grad`` moves to the new node."""
     old, old_nr = t._node, t._nr
     t._rg, t._node, t._nr = True, node, nr
     if t._autograd_state is None:
@@ -102,13 +103,13 @@ def set_history(t: Tensor, node: Node, nr: int) -> None:
 
 @function("Tensor._rebase_history")
 def rebase_checked(t: Tensor, node: Node, nr: int = 0) -> None:
-    """``rebase`` of what others than operations wrote, where that can be recorded."""
+    """``rebase``, after ``check_recorded``: for writes by custom functions."""
     check_recorded(t)
     rebase(t, node, nr)
 
 
 def rebase(t: Tensor, node: Node, nr: int = 0) -> None:
-    """Says that ``t`` was written by ``node``; if it is a view, its base was."""
+    """Makes ``node`` the ``grad_fn`` of a tensor that its operation has written; for a view, rebases its base."""
     view = t._view
     if view is None or view.base is None:
         set_history(t, node, nr)
@@ -123,9 +124,9 @@ def rebase(t: Tensor, node: Node, nr: int = 0) -> None:
 
 
 class CopySlices(Node):
-    """A base of which a view was written by an operation.
+    """The node of a base after an in-place operation on a view of it.
 
-    The gradient of the base passes, except for the part that the view covers: that goes through the operation's node.
+    The gradient of the base is passed on, except for the part of the view, which goes through the operation's node.
     """
 
     __slots__ = ("_fn", "_size", "_stride", "_dtype", "_steps")
@@ -138,7 +139,7 @@ class CopySlices(Node):
         self._sequence = next_sequence()
         self._hooks = None
         if mode.anomaly:
-            made(self)
+            record_stack(self)
 
     def name(self) -> str:
         return "torch::autograd::CopySlices"
@@ -161,7 +162,7 @@ class CopySlices(Node):
         part = cut(whole, self._steps)
         first, *rest = self._fn.apply((part.clone(),))
         if self.next_functions[0][0] is None or (first is None and self._fn.thorough):
-            return (None, *rest)  # where a user's function gives none, there is none of the whole
+            return (None, *rest)  # without a custom function's gradient there is none of the base
         if first is None:
             part.zero_()
         else:
@@ -172,14 +173,14 @@ class CopySlices(Node):
 CopySlices.__module__ = "builtins"
 
 
-# ---------------------------------------------------------------- views made again
+# ---------------------------------------------------------------- replay of views
 
-#: A step from one tensor to another that shares its memory.
+#: A function from a tensor to a view of it.
 Step = Callable[[Tensor], Tensor]
 
 
 def part(layout: Layout, shift: int) -> Step:
-    """The step to a part of the memory, which begins ``shift`` elements after the tensor does."""
+    """The step to a layout at an offset of ``shift`` elements from the tensor's."""
 
     def step(t: Tensor) -> Tensor:
         stride, offset = seen_at(t, layout, t._offset + shift)
@@ -217,12 +218,12 @@ def cut(base: Tensor, steps: tuple[Step, ...]) -> Tensor:
 
 
 def _regenerate(t: Tensor) -> None:
-    """Gives a view the node that cuts it out of what its base now is, ``AsStridedBackward0`` most often."""
+    """Gives a view the ``grad_fn`` of a new view of its base, mostly ``AsStridedBackward0``."""
     view = t._view
     assert view is not None
     assert view.base is not None
     if t._node is None and not view.base._rg:
-        return  # nothing that happened to the base has to do with gradients
+        return  # the writes to the base were not recorded
     if view.origin:
         raise view_error(t, view, "its base or another view of its base has been")
     before, mode.grad = mode.grad, True

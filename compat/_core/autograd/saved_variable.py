@@ -1,4 +1,4 @@
-"""Saved variables: tensors that a node keeps for backward, with their versions, so that later changes raise."""
+"""Saved tensors of nodes, with their versions: using one after an in-place operation raises an error."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat._core.tensor.tensor import Tensor, autograd_of, wrap
+from compat._core.tensor.version_counter import lines_of_writes
 from compat._core.transforms import level_stack
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.errors import FREED, size_text, type_text
 
-#: An operand is kept as a pair of the tensor and its version.
+#: A saved operand: the tensor and its version.
 Operand = tuple[Tensor, int]
 Pack = Callable[[Tensor], Any]
 Unpack = Callable[[Any], Tensor]
@@ -68,20 +69,20 @@ class SavedResult:
 
 
 def comes_from(keeper: Any, t: Tensor) -> None:
-    """Says that what a node keeps of its result comes in the graph from the node of ``t``, not from the keeper."""
+    """Sets the ``grad_fn`` of a node's saved results to the node of ``t``, instead of the node that saves them."""
     for entry in getattr(keeper, "saved", None) or ():
         if type(entry) is SavedResult:
             entry.maker, entry.nr = weakref.ref(t._node), t._nr
 
 
 class Packed:
-    """A tensor that hooks turned into something else, and where it stood in the graph.
+    """The result of a pack hook for a saved tensor, and the tensor's gradient edge.
 
     Args:
         t: the tensor.
-        pack, restore: the hooks.
-        nr: which of the node's own results it is, if it is one.
-        shown: what ``pack`` is given, if not the tensor itself.
+        pack, restore: the pack and unpack hooks.
+        nr: its index among the node's results, if it is one.
+        shown: the argument of ``pack``, if not the tensor itself.
     """
 
     __slots__ = ("value", "restore", "nr", "edge", "accumulator")
@@ -89,7 +90,7 @@ class Packed:
     def __init__(self, t: Tensor, pack: Pack, restore: Unpack, nr: int | None = None, shown: Tensor | None = None):
         self.restore = restore
         self.nr = nr
-        #: The node of an operand and which of its outputs it is; for a leaf, None and whether it requires grad.
+        #: The gradient edge of an operand; for a leaf, None and whether it requires grad.
         self.edge: tuple[Any, int] = (None, int(t._rg))
         if t._node is not None and nr is None:
             self.edge = t._node, t._nr
@@ -123,7 +124,7 @@ class Packed:
 
 
 class SavedTensor:
-    """One saved tensor of a node, as ``_raw_saved_...`` shows it; also where the node keeps none."""
+    """A saved tensor of a node: the value of an attribute ``_raw_saved_...``, also if nothing is saved."""
 
     __slots__ = ("_node", "_place", "_number")
     _node: Any
@@ -135,7 +136,7 @@ class SavedTensor:
 
     @classmethod
     def _of(cls, node: Any, place: int | None, number: Tensor | None = None) -> SavedTensor:
-        """The saved tensor at a place of a node; where it has none, the number that the operand was, if it was one."""
+        """The saved tensor at an index of a node; without an index, the number that was the operand."""
         made = object.__new__(cls)
         made._node, made._place, made._number = node, place, number
         return made
@@ -152,7 +153,7 @@ class SavedTensor:
 
     @property
     def data(self) -> Any:
-        """The kept object: the result of ``pack_hook``, or the tensor; None once released."""
+        """The saved object: the result of the pack hook, or the tensor; None once freed."""
         if self._node.saved is None:
             return None
         entry = self._entry()
@@ -160,16 +161,16 @@ class SavedTensor:
 
     @property
     def unpack_hook(self) -> Unpack | None:
-        """The hook that restores it, if there is one."""
+        """Its unpack hook, if it has one."""
         entry = self._entry()
         return entry.restore if type(entry) is Packed else None
 
     def register_hooks(self, *hooks: Any) -> None:
-        """Takes a pair of hooks: keeps ``pack(tensor)`` instead of the tensor, and restores it with ``unpack``.
+        """Registers a pair of hooks: saves ``pack(tensor)`` instead of the tensor, and restores it by ``unpack``.
 
         Raises:
-            RuntimeError: if it was released already, has hooks, or the first hook changes its argument in place.
-            TypeError: if a hook cannot be called.
+            RuntimeError: if it is freed, has hooks already, or the pack hook changes its argument in place.
+            TypeError: if a hook is not callable.
         """
         if len(hooks) != 2 or not all(map(callable, hooks)):
             raise TypeError(
@@ -196,13 +197,13 @@ SavedTensor.__module__ = "torch._C._autograd"
 
 
 def save(t: Tensor | None) -> Any:
-    """How an operand is kept."""
+    """The saved form of an operand."""
     if t is None:
         return None
     if t._counter is None:
         if not level_stack.state.levels:
             raise RuntimeError(_INFERENCE)
-        t = wrap(t._storage, t._layout, t._offset)  # a transform takes it as a tensor like any
+        t = wrap(t._storage, t._layout, t._offset)  # inside a transform it is an ordinary tensor
     if hooks.stack:
         hooks.refuse()
         return Packed(t, *hooks.stack[-1])
@@ -210,7 +211,7 @@ def save(t: Tensor | None) -> Any:
 
 
 def save_result(t: Tensor, nr: int) -> Any:
-    """How a result is kept by its own node; one that no gradient goes through is kept as operands are."""
+    """The saved form of a node's own result, without a reference cycle."""
     if hooks.stack:
         hooks.refuse()
         return Packed(t, *hooks.stack[-1], nr, t.detach())
@@ -218,15 +219,15 @@ def save_result(t: Tensor, nr: int) -> Any:
 
 
 def exchanged(entries: Sequence[Any], t: Tensor, new: Tensor) -> tuple[Any, ...]:
-    """A node's saved values, with ``t`` as an operand replaced by ``new``."""
+    """A node's saved values, with the operand ``t`` replaced by ``new``."""
     return tuple([save(new) if type(e) is tuple and e[0] is t else e for e in entries])
 
 
 def unpack(entry: Any, node: Any) -> Tensor | None:
-    """The tensor that an entry keeps.
+    """The saved tensor of an entry.
 
     Raises:
-        RuntimeError: if it was changed in place since.
+        RuntimeError: if an in-place operation has changed it since it was saved.
     """
     if type(entry) is tuple:
         t, version = entry
@@ -239,7 +240,7 @@ def unpack(entry: Any, node: Any) -> Tensor | None:
 
 
 def _check_left(t: Tensor, left: Any, node: Any) -> None:
-    """Raises an error if a node kept a tensor before ``detach_`` took it from the node ``left``."""
+    """Raises an error if a node saved a tensor before ``detach_`` removed it from the node ``left``."""
     if left is not None and any(following is left for following, _ in node.next_functions):
         raise RuntimeError(
             "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, "
@@ -247,12 +248,8 @@ def _check_left(t: Tensor, left: Any, node: Any) -> None:
         )
 
 
-#: The lines where tensors were changed in place, by version counter; recorded in anomaly mode.
-writes: weakref.WeakKeyDictionary[Any, dict[int, str]] = weakref.WeakKeyDictionary()
-
-
 def modified(t: Tensor, expected: int) -> RuntimeError:
-    """The error for a saved tensor that was changed in place; it names the line where that is known."""
+    """The error for a saved tensor that was changed in place; names the line if anomaly mode has recorded it."""
     node = t.grad_fn
     maker = ""
     if node is not None:
@@ -265,7 +262,7 @@ def modified(t: Tensor, expected: int) -> RuntimeError:
         else "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
         "torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
-    noted = writes.get(t._counter, {})
+    noted = lines_of_writes.get(t._counter, {})
     line = next((noted[v] for v in sorted(noted) if v > expected), None)
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
@@ -275,10 +272,10 @@ def modified(t: Tensor, expected: int) -> RuntimeError:
 
 
 class HookStack(threading.local):
-    """The pack and unpack hooks in force, the innermost last, and why they may not be used, if they may not."""
+    """The active pack and unpack hooks of a thread, the innermost last; and the error message while hooks are
+    disabled."""
 
-    #: How many hooks are in force in all threads together, and how many want to see nodes being made: while there are
-    #: none, no check is needed.
+    #: The number of active hooks of all threads, plus one for anomaly mode: if it is zero, nodes need no checks.
     used = 0
 
     def __init__(self) -> None:

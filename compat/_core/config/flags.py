@@ -16,7 +16,7 @@ from funcgrad import runtime
 class _Switches:
     deterministic = False
     warn_only = False
-    #: Whether new memory of no particular values is then filled with values that are noticed.
+    #: Whether uninitialized memory is filled with NaN or the largest number in deterministic mode.
     fill = True
     #: Whether windows were compiled in the background before determinism was requested; None while it is not.
     background: bool | None = None
@@ -30,18 +30,17 @@ _switches = _Switches()
 
 @function("torch.use_deterministic_algorithms")
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Makes results depend on the program alone, not on when something happened to be ready.
+    """Makes results independent of the time at which compiled programs are ready.
 
-    Every operation here gives the same numbers for the same input. What varies is when a window's compiled program is
-    ready, and the fused program may round otherwise than its operations one by one. With ``mode`` true windows are
-    compiled at once instead of in the background.
+    All operations are deterministic, but a compiled window may round differently from its operations run one by one.
+    With ``mode`` true windows are compiled at once instead of in the background.
 
     Args:
-        mode: whether.
-        warn_only: kept; no operation here needs to be refused.
+        mode: whether to enable deterministic mode.
+        warn_only: stored only; all operations are deterministic.
 
     Raises:
-        TypeError: if one of them is not a bool.
+        TypeError: if an argument is not a bool.
 
     Example:
         >>> import compat as torch
@@ -70,7 +69,7 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 @function("torch.is_deterministic_algorithms_warn_only_enabled")
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether it is on with ``warn_only``."""
+    """Whether ``use_deterministic_algorithms`` is on with ``warn_only``."""
     return _switches.warn_only
 
 
@@ -79,11 +78,11 @@ _MODES = {"default": 0, "warn": 1, "error": 2}
 
 @function("torch.set_deterministic_debug_mode")
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """``use_deterministic_algorithms`` by a number or a word: 0 ``"default"``, 1 ``"warn"``, 2 ``"error"``.
+    """``use_deterministic_algorithms`` by a number or a name: 0 ``"default"``, 1 ``"warn"``, 2 ``"error"``.
 
     Raises:
-        TypeError: if it is neither.
-        RuntimeError: if it is none of these.
+        TypeError: for an argument that is neither an integer nor a string.
+        RuntimeError: for another number or name.
     """
     if not isinstance(debug_mode, str | int):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
@@ -100,7 +99,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 @function("torch.get_deterministic_debug_mode")
 def get_deterministic_debug_mode() -> int:
-    """0, 1 or 2: see ``set_deterministic_debug_mode``."""
+    """The mode as 0, 1 or 2: see ``set_deterministic_debug_mode``."""
     if not _switches.deterministic:
         return 0
     return 1 if _switches.warn_only else 2
@@ -133,13 +132,13 @@ def unset_value(dtype: Dtype) -> Any:
 
 @function("torch.set_float32_matmul_precision")
 def set_float32_matmul_precision(precision: str, /) -> None:
-    """Sets the precision of products of float32 matrices; on the CPU it is always float32's.
+    """Sets the precision of products of float32 matrices; on the CPU it is always float32.
 
     Args:
-        precision: ``"highest"``, ``"high"`` or ``"medium"``; another word is warned about and ignored.
+        precision: ``"highest"``, ``"high"`` or ``"medium"``; another name gives a warning and is ignored.
 
     Raises:
-        RuntimeError: if it is no string.
+        RuntimeError: if it is not a string.
     """
     if not isinstance(precision, str):
         raise RuntimeError(f"set_float32_matmul_precision expects a str, but got {type(precision).__name__}")
@@ -160,9 +159,7 @@ def get_float32_matmul_precision() -> str:
 
 @function("torch.set_flush_denormal")
 def set_flush_denormal(mode: bool, /) -> bool:
-    """Requests that denormal numbers become zero; returns False, as this is not supported.
-
-    XLA's programs decide about these numbers themselves.
+    """Requests that denormal numbers are flushed to zero; returns False, as XLA does not support it.
 
     Raises:
         RuntimeError: if ``mode`` is not a bool.
@@ -177,14 +174,14 @@ def set_flush_denormal(mode: bool, /) -> bool:
 
 @function("torch.set_default_device")
 def set_default_device(device: Any) -> None:
-    """Sets the default device: the CPU, initially, or the meta device.
+    """Sets the default device, initially the CPU.
 
     Args:
-        device: ``"cpu"``, a device, or None for where it was at first.
+        device: ``"cpu"``, a device, or None for the CPU.
 
     Raises:
-        RuntimeError: for a device that is not there.
-        AssertionError: for a GPU, where there is none.
+        RuntimeError: for a device that does not exist.
+        AssertionError: for a GPU, if there is none.
     """
     set_default(CPU if device is None else available(device))
 

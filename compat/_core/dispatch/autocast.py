@@ -1,12 +1,11 @@
-"""The layer of the dispatcher that casts: what ``torch.autocast`` is.
+"""The layer of the dispatcher that implements ``torch.autocast``.
 
-On a CPU or an accelerator, products, convolutions and attention are computed in bfloat16 or float16, and what needs
-precision, such as losses, in float32 (``compat._core.schema.autocast_rules``); everything else takes its arguments as
-they come, and does not even ask.
+Products, convolutions and attention are computed in bfloat16 or float16, and operators that need precision, such as
+losses, in float32 (``compat._core.schema.autocast_rules``); all others take their arguments unchanged.
 
-What is on in a thread is ``mode.autocast``. It is part of the key of the operators that have a rule, so that these find
-no plan while it is set and go through the layers; functions with a rule that are made of operators ask for it. Within
-a call that is cast autocast is off, as in PyTorch.
+``mode.autocast`` is the state of a thread. It is part of the key of operators with a rule, so that these find no plan
+while it is set and go through the layers; composites with a rule check it. Inside a call that is cast autocast is off,
+as in PyTorch.
 """
 
 from __future__ import annotations
@@ -21,18 +20,19 @@ from compat._core.dispatch.dispatcher import Call, Function, add_layer, dispatch
 from compat._core.schema.autocast_rules import RULES, rule_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
-from compat._core.types.dtype import bfloat16, float16, float32, float64, promote_types
+from compat._core.types.dtype import bfloat16, float16, float32, float64
 from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.type_promotion import promote_types
 
 
 class _State(threading.local):
-    """What a thread is within, apart from what is on.
+    """The autocast settings of a thread, besides ``mode.autocast``.
 
     Attributes:
-        dtypes: what is cast to, by type of device.
-        caching: whether casts of parameters are kept until the outermost block ends.
-        depth: how many blocks it is within.
-        cache: those casts, with what they were made of.
+        dtypes: the lower-precision dtype by device type.
+        caching: whether casts of parameters are cached until the outermost block ends.
+        depth: the number of nested blocks.
+        cache: cached casts, with the parameters.
     """
 
     def __init__(self) -> None:
@@ -46,17 +46,17 @@ state = _State()
 
 
 def dtype_on(device_type: str) -> Dtype:
-    """The dtype that is cast to on a type of device."""
+    """The lower-precision dtype of a device type."""
     return state.dtypes.get(device_type, float16)
 
 
 def is_enabled(device_type: str) -> bool:
-    """Whether operators are cast on a type of device."""
+    """Whether autocast is enabled for a device type."""
     return mode.autocast is not None and any(kind == device_type for kind, _ in mode.autocast)
 
 
 def enable(device_type: str, enabled: bool) -> None:
-    """Has operators cast on a type of device, to its present dtype, or not."""
+    """Enables or disables autocast for a device type, with its present dtype."""
     on = dict(mode.autocast or ())
     on.pop(device_type, None)
     if enabled:
@@ -76,7 +76,7 @@ def _rule(call: Call) -> str | None:
 
 
 def _takes(call: Call) -> bool:
-    """Whether a call has a rule and tensors where autocast is on. In-place variants have none."""
+    """Whether a call has a rule and tensors on a device with autocast; in-place variants have no rule."""
     if mode.autocast is None or call.inplace or _rule(call) is None:
         return False
     kinds = [kind for kind, _ in mode.autocast]
@@ -84,7 +84,7 @@ def _takes(call: Call) -> bool:
 
 
 def _cast(call: Call, below: Callable[[], Any]) -> Any:
-    """A call with its tensors cast, as a call of its own; one with ``out`` takes them as they come."""
+    """Dispatches a call again with its tensors cast; a call with ``out`` takes them unchanged."""
     before = mode.autocast
     assert before is not None
     args, named = call.args, call.named or {}
@@ -100,14 +100,14 @@ def _cast(call: Call, below: Callable[[], Any]) -> Any:
 
 
 def _casting(rule: str | None, on: dict[str, Dtype], args: Any) -> Callable[[Tensor], Any]:
-    """What a rule makes of a tensor."""
+    """The cast of a rule."""
     if rule == "widest":
         return _widest(args)
     return functools.partial(_lower if rule == "lower" else _float32, on)
 
 
 def _lower(on: dict[str, Dtype], t: Tensor) -> Any:
-    """A tensor in the lower precision; of a parameter, the same one until the outermost block ends."""
+    """A tensor in lower precision; for a parameter a cached one."""
     wanted = on.get(t.device.type)
     if wanted is None or not t.is_floating_point() or t.dtype in (wanted, float64):
         return t
@@ -125,7 +125,7 @@ def _float32(on: dict[str, Dtype], t: Tensor) -> Any:
 
 
 def _widest(args: Any) -> Callable[[Tensor], Any]:
-    """What brings floating-point tensors to their common dtype."""
+    """The cast of floating-point tensors to their common dtype."""
     floating = [t.dtype for t in _tensors(args) if t.is_floating_point()]
     if len(set(floating)) < 2:
         return lambda t: t
@@ -134,7 +134,7 @@ def _widest(args: Any) -> Callable[[Tensor], Any]:
 
 
 def each_tensor(value: Any, cast: Callable[[Tensor], Any]) -> Any:
-    """A value with its tensors cast, those in lists and tuples, too."""
+    """A value with its tensors cast, including those in lists and tuples."""
     if isinstance(value, Tensor):
         return cast(value)
     if type(value) in (list, tuple):

@@ -1,8 +1,7 @@
-"""The layers of the dispatcher for modes and profilers: what ``TorchDispatchMode`` rests on.
+"""The layers of the dispatcher for ``TorchDispatchMode`` and profilers.
 
-An operation whose gradient is wanted is recorded first, so that its node saves its operands as always; what the mode
-then gives takes the place of the result's memory. The result that was recorded is never computed, since operations are
-deferred and not needed.
+An operation whose gradient is wanted is recorded first, so that its node saves its operands as usual; the mode's result
+then replaces the storage of the recorded one, which is never computed, since operations are deferred.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from compat._core.tensor.tracing import tensors_in
 from compat._core.transforms.grad_mode import mode, no_grad
 from compat._core.types.memory_format import preserve_format
 
-#: Parameters of operations that follow from others.
+#: Parameters whose values are derived from other arguments, and which overloads lack.
 _FOLLOWING = frozenset(["power"])
 
 
@@ -42,14 +41,14 @@ def _noting(call: Call) -> bool:
 
 
 def _noted(call: Call, below: Callable[[], Any]) -> Any:
-    """The layer of a profiler: a call within the context that it makes for it."""
+    """The profiler's layer: runs a call inside the profiler's context."""
     assert mode.observer is not None
     with mode.observer(f"aten::{name_of(call.operator.name, call.inplace)}", call.args):
         return below()
 
 
 def _shown(call: Call, below: Callable[[], Any]) -> Any:
-    """The layer of modes: the innermost one says what a call gives."""
+    """The layer of modes: calls the innermost one."""
     if isinstance(call.operator, Function):
         return factory_modes.shown(call, below)
     ran: list[Any] = []
@@ -67,7 +66,7 @@ def _shown(call: Call, below: Callable[[], Any]) -> Any:
         found = ask()
     except Declined:
         return below()
-    # What is a view, or was written, has its history from being so: it cannot come from elsewhere.
+    # The history of a view or an in-place result needs the operation itself: if the mode did not run it, run it now.
     elsewhere = record and not {id(t) for t in tensors_in(found)} <= {id(t) for t in tensors_in(ran)}
     if not elsewhere:
         return found
@@ -76,13 +75,13 @@ def _shown(call: Call, below: Callable[[], Any]) -> Any:
 
 
 def overload_called(call: Call) -> OpOverload:
-    """The overload that a call is of."""
+    """The overload of a call."""
     given = call.operator.by_name(call.args, call.named)
     return overload_of(call.operator.name, call.inplace, given, call.out is not None)
 
 
 def shown_call(call: Call) -> tuple[Callable[..., Any], tuple, dict[str, Any]]:
-    """What calling what is shown does, and the arguments as it is shown: without those that are as by default."""
+    """The implementation of an intercepted call, and its arguments: without those that equal their defaults."""
     declared, called, args, out, named = call.operator, call.function, call.args, call.out, call.named
     positional: list[Any] = []
     keywords: dict[str, Any] = dict(named or {})
@@ -107,7 +106,7 @@ def shown_call(call: Call) -> tuple[Callable[..., Any], tuple, dict[str, Any]]:
 
 
 def _completed(called: Callable[..., Any], shown: tuple, hidden: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-    """A call with what follows from other arguments, if these are as they were shown."""
+    """A call with the derived arguments, if the other arguments are unchanged."""
     same = len(args) == len(shown) and all(a is b or isinstance(a, Tensor) for a, b in zip(args, shown))
     return called(*args, **(hidden if same else {}), **kwargs)
 
@@ -118,11 +117,11 @@ def _is_default(p: Param, value: Any) -> bool:
     return type(value) is type(p.default) and bool(value == p.default)
 
 
-# ---------------------------------------------------------------- results with a history
+# ---------------------------------------------------------------- recorded results
 
 
 def _recorded(record: Callable[[], Any], ask: Callable[[], Any]) -> Any:
-    """The recorded result, over the memory of what a mode gives."""
+    """The recorded result, over the storage of the mode's result."""
     modes, state.modes = state.modes, []
     try:
         result, pack = packed_later(record)
@@ -145,22 +144,22 @@ def node_of(made: Sequence[Tensor]) -> Any:
 
 
 def kept_of(made: Sequence[Tensor]) -> Sequence[Any]:
-    """What the node of results keeps."""
+    """The saved values of the node of results."""
     return getattr(node_of(made), "saved", None) or ()
 
 
 def exchange(made: Sequence[Tensor], t: Tensor, new: Tensor) -> None:
-    """Makes the node of results keep ``new`` where it keeps the result ``t`` that no gradient goes through."""
+    """Replaces the nondifferentiable result ``t`` by ``new`` among the saved tensors of the results' node."""
     kept = kept_of(made)
     if any(type(e) is tuple and e[0] is t for e in kept):
         node_of(made).saved = exchanged(kept, t, new)
 
 
 def packed_later(record: Callable[[], Any]) -> tuple[Any, Callable[[Sequence[Any], bool], None]]:
-    """What ``record`` gives, made without the hooks in force that pack what nodes keep, and what packs it.
+    """The result of ``record``, run without the active pack hooks; and a function that applies them later.
 
-    That takes what a node keeps, and whether its own results among it are meant: operands are packed before anybody is
-    asked, results after.
+    Its arguments are a node's saved values, and whether to pack the node's own results or the operands: operands are
+    packed before a mode or type is called, results after it.
     """
     pair = hooks.stack[-1] if hooks.stack else None
     if pair is None:
@@ -182,14 +181,14 @@ def _pack(pack: Callable[[Tensor], Any], entries: Sequence[Packed]) -> None:
 
 
 def _take(t: Tensor, new: Tensor, kept: Sequence[Any]) -> None:
-    """Puts a fresh result over the memory of another tensor.
+    """Moves a new result to the storage of another tensor.
 
     Args:
-        kept: what its node keeps of it.
+        kept: the entries of the result among its node's saved values.
     """
     if new._layout is not t._layout or new._offset != t._offset:
         with unwatched():
-            new = t.detach().clone().copy_(new)  # in the memory order that it has
+            new = t.detach().clone().copy_(new)  # in the recorded result's memory order
     for holder in (t, *[e.value for e in kept if type(e) is Packed]):
         holder._storage, holder._counter, holder._view = new._storage, new._counter, SHARED
     new._view = new._view or SHARED
@@ -200,7 +199,7 @@ def _take(t: Tensor, new: Tensor, kept: Sequence[Any]) -> None:
 
 @contextmanager
 def around() -> Iterator[None]:
-    """Context in which the innermost mode sees nothing."""
+    """Context in which the innermost mode is inactive."""
     watcher = state.modes.pop()
     try:
         yield
@@ -210,7 +209,7 @@ def around() -> Iterator[None]:
 
 @contextmanager
 def unwatched() -> Iterator[None]:
-    """Context in which nobody is shown anything."""
+    """Context in which all modes are inactive."""
     modes, state.modes = state.modes, []
     try:
         yield

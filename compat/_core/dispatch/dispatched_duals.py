@@ -1,7 +1,7 @@
-"""Tangents of tensors whose types say what operations on them do (``compat._core.dispatch.torch_dispatch``).
+"""Forward mode for tensors of types that override operators (``compat._core.dispatch.torch_dispatch``).
 
-Subclasses intercept the tangents' computation as one more operation, ``aten.mul_jvp.default``: of the leaves of
-the arguments and their tangents, None for those that have none. It gives the tangents of the results, as a list.
+Such types intercept the computation of tangents as another operation, ``aten.mul_jvp.default``, of the leaves of the
+arguments and their tangents (None for a leaf without one). Its result is the list of the results' tangents.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from compat._core.transforms import level_stack
 
 
 class NoMemory(UntypedStorage):
-    """The storage of a tensor that is a type alone."""
+    """The storage of a wrapper, without memory."""
 
     __slots__ = ()
 
     def data_ptr(self) -> int:
-        """There is no address.
+        """Raises an error, as there is no address.
 
         Raises:
             RuntimeError: always.
@@ -35,7 +35,7 @@ class NoMemory(UntypedStorage):
 
 
 def is_wrapper(t: Tensor) -> bool:
-    """Whether its memory is a type alone, on whatever device."""
+    """Whether a tensor is a wrapper, without memory."""
     storage = t._storage
     while isinstance(storage, forward_ad.DualStorage):
         storage = storage.primal._storage
@@ -59,7 +59,7 @@ def pushed(
     Args:
         overload, args, kwargs: the intercepted call.
         inplace: whether it writes into its first argument.
-        called: what calling ``overload`` does.
+        called: the implementation of ``overload``.
     """
     leaves, tree = tree_flatten((tuple(args), kwargs))
     parts = [forward_ad.unpack_dual(x) if _is_dual(x) else (x, None) for x in leaves]
@@ -87,7 +87,7 @@ def pushed(
 
 
 def twin(t: Tensor) -> Tensor:
-    """The same tensor as another object, for another place in the graph."""
+    """A copy of the tensor object over the same storage, without a ``grad_fn``."""
     made: Tensor = t._of_class(type(t))
     set_state(made, state_of(t))
     made._node, made._autograd_state = None, None
@@ -95,7 +95,7 @@ def twin(t: Tensor) -> Tensor:
 
 
 def _attach(t: Tensor, tangent: Tensor | None) -> None:
-    """Gives a tensor another tangent."""
+    """Sets a tensor's tangent."""
     storage = t._storage
     primal = storage.primal if isinstance(storage, forward_ad.DualStorage) else twin(t)
     if tangent is not None:

@@ -1,20 +1,20 @@
 """The dispatcher: the layers that a call of an operator goes through before its plan runs.
 
-A call looks for a plan by what its arguments are. Two things keep it from finding one: a mode that is entered
-(``active``, one comparison in every call), and the layout of a tensor whose type overrides operators: no plan is made
-for that. Such a call, and one of a kind not seen before, goes through the layers in this order. Each that takes it says
-what it gives, or has the layers below it say so:
+A call looks up a plan by its arguments. Two things prevent that it finds one: an entered mode (``active``, one
+comparison in every call), and the layout of a tensor whose type overrides operators, for which no plan is made. Such a
+call, and a call without a cached plan, goes through the layers in this order. A layer that takes a call returns its
+result, or calls the layers below it:
 
-    profiler    a profiler notes the call                              compat.profiler
-    autocast    arguments are cast, and the call begins again          compat._core.dispatch.autocast
-    mode        the innermost ``TorchDispatchMode``                    compat._core.dispatch.dispatch_mode
-    subclass    the types that have ``__torch_dispatch__``             compat._core.dispatch.torch_dispatch
-    layout      sparse and nested tensors                              compat._core.dispatch.layout_tensor
-    the plan    made for the layouts of the arguments, kept and run    compat._core.operators.op
+    profiler    records the call                                       compat.profiler
+    autocast    casts the arguments, and dispatches the call again     compat._core.dispatch.autocast
+    mode        calls the innermost ``TorchDispatchMode``              compat._core.dispatch.dispatch_mode
+    subclass    calls ``__torch_dispatch__`` of types                  compat._core.dispatch.torch_dispatch
+    layout      calls the rules of sparse and nested tensors           compat._core.dispatch.layout_tensor
+    the plan    is made for the layouts of the arguments and run       compat._core.operators.op
 
-A layer is added when the first thing that needs it is made, so plain programs have none. Functions that are no declared
-operators, but that layers see (``SEEN``: what makes tensors of nothing, fills them, draws, or takes numbers out of
-them), ask whether there are layers.
+A layer is added when it is first needed, so plain programs have none. Functions that are not declared operators but are
+dispatched nevertheless (``SEEN``: factories, random fills, and conversions to Python numbers) check whether there are
+layers.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from typing import Any, NamedTuple
 from compat._core.tensor.registry import load_all, publishing
 from compat._core.tensor.tensor import Tensor
 
-#: The layers there may be, the outermost first.
+#: All possible layers, the outermost first.
 ORDER = ("profiler", "autocast", "mode", "subclass", "layout")
 
 
 class Active:
-    """How many modes that see operators are entered, in all threads together."""
+    """The number of entered modes that intercept operators, in all threads together."""
 
     __slots__ = ("modes",)
 
@@ -48,7 +48,7 @@ _lock = threading.Lock()
 
 @contextmanager
 def all_calls() -> Iterator[None]:
-    """Within it every call goes through the layers, whatever its arguments are."""
+    """Context in which every call goes through the layers, whatever its arguments."""
     with _lock:
         active.modes += 1
     try:
@@ -59,7 +59,7 @@ def all_calls() -> Iterator[None]:
 
 
 class Function(NamedTuple):
-    """A public function that is no declared operator, by its address, ``"torch.zeros"``."""
+    """A public function that is not a declared operator, by its address, ``"torch.zeros"``."""
 
     address: str
 
@@ -73,12 +73,12 @@ class Call(NamedTuple):
     """A call of an operator.
 
     Attributes:
-        operator: its declaration, or a ``Function``.
-        function: what was called.
-        inplace: whether that writes into the first argument.
-        args: the arguments by parameter; those by position of a ``Function``.
-        out: what the result is to be written into, if it was given.
-        named: arguments given under other names than the parameters'; those by name of a ``Function``.
+        operator: the declared operator, or a ``Function``.
+        function: the called function.
+        inplace: whether it writes into the first argument.
+        args: the arguments by parameter; for a ``Function`` the positional ones.
+        out: the argument ``out``, if given.
+        named: arguments given by an alias of a parameter; for a ``Function`` the keyword arguments.
         run: runs the plan of ``(args, out, named)``.
     """
 
@@ -92,7 +92,7 @@ class Call(NamedTuple):
 
     @property
     def values(self) -> list[Any]:
-        """All that was given."""
+        """All arguments."""
         return [self.args, self.out, self.named]
 
 
@@ -101,8 +101,8 @@ class Layer(NamedTuple):
 
     Attributes:
         name: one of ``ORDER``.
-        takes: whether a call is for it.
-        run: what it makes of a call; its second argument goes on with the layers below.
+        takes: whether the layer takes a call.
+        run: runs a call; its second argument continues with the layers below.
     """
 
     name: str
@@ -110,12 +110,12 @@ class Layer(NamedTuple):
     run: Callable[[Call, Callable[[], Any]], Any]
 
 
-#: Those that there are, the outermost first.
+#: The layers added so far, the outermost first.
 layers: list[Layer] = []
 
 
 def add_layer(name: str, takes: Callable[[Call], bool], run: Callable[[Call, Callable[[], Any]], Any]) -> None:
-    """Adds a layer; one that is there already stays."""
+    """Adds a layer, unless there is one of that name."""
     with _lock:
         if all(layer.name != name for layer in layers):
             layers.append(Layer(name, takes, run))
@@ -123,7 +123,7 @@ def add_layer(name: str, takes: Callable[[Call], bool], run: Callable[[Call, Cal
 
 
 def dispatch(call: Call, place: int = 0) -> Any:
-    """What a call gives: by the first of the layers from ``place`` on that takes it, else by its plan."""
+    """Runs a call by the first layer from ``place`` on that takes it, or by its plan."""
     for i in range(place, len(layers)):
         if layers[i].takes(call):
             return layers[i].run(call, partial(dispatch, call, i + 1))
@@ -134,9 +134,9 @@ def dispatch(call: Call, place: int = 0) -> Any:
 
 #: The declared operators of the modules that are imported so far.
 operators: list[Any] = []
-#: What modes, subclasses and layouts make of programs without a declaration: of a kernel, such as a derivative, and its
-#: values (``compat._core.operators.kernel``), None where they have nothing to say; and of the rows that an optimizer
-#: writes, those that are left for the program that writes the others (``compat._core.operators.multi_tensor``).
+#: Overrides by modes, subclasses and layouts of programs without a declaration: of a kernel, such as a derivative
+#: (``compat._core.operators.kernel``), returning None to decline; and of an optimizer's jobs, returning those that they
+#: leave (``compat._core.operators.multi_tensor``).
 kernel_overrides: list[Callable[[Any, Sequence[Any]], Sequence[Any] | None]] = []
 job_overrides: list[Callable[[Sequence[Any], Callable[[Sequence[Any]], None]], Sequence[Any]]] = []
 
@@ -155,13 +155,13 @@ _MADE = "zeros ones empty rand randn full empty_strided scalar_tensor linspace l
 _NEW = "new_zeros new_ones new_empty new_full new_empty_strided"
 _TAKEN = "item __bool__ __int__ __float__ __complex__ numpy tolist data_ptr"
 _MORE = "nonzero detach set_ __deepcopy__ __reduce_ex__ as_subclass"
-#: Composites that draw or look at values; those of them that have one overload for modes.
+#: Composites that draw random numbers or depend on values, and have one overload.
 OF_VALUES = (
     "masked_select", "multinomial", "poisson", "binomial", "_standard_gamma", "_sample_dirichlet", "bincount",
     "_unique2", "unique_dim", "unique_consecutive",
 )  # fmt: skip
 _VALUED = (*OF_VALUES, "normal", "bernoulli", "repeat_interleave", "native_batch_norm")
-#: The addresses of those that layers see.
+#: The addresses of the dispatched functions.
 SEEN = frozenset(
     [f"{place}.{name}" for place in ("torch", "Tensor") for name in _VALUED]
     + [f"torch.{name}" for name in f"{_MADE} {_LIKE}".split()]
@@ -170,7 +170,7 @@ SEEN = frozenset(
 
 
 def through_layers(function: Any, place: str, name: str) -> Any:
-    """A public function, going through the layers if it is one of those that they see."""
+    """A public function; dispatched, if its address is in ``SEEN``."""
     address = f"{place}.{name}"
     if address not in SEEN or not isinstance(function, FunctionType):
         return function
@@ -187,7 +187,7 @@ def through_layers(function: Any, place: str, name: str) -> Any:
 def dispatch_function(
     address: str, called: Callable[..., Any], plain: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
-    """What a call of a function that is no declared operator gives: by the layers, else by ``plain``."""
+    """Runs a call of a function that is not a declared operator by the layers, or by ``plain``."""
 
     def run(args: Sequence[Any], out: Any, named: dict[str, Any] | None) -> Any:
         return plain(*args, **(named or {}))
@@ -197,7 +197,7 @@ def dispatch_function(
 
 
 publishing.insert(0, through_layers)
-for _name in [name for name in vars(Tensor) if f"Tensor.{name}" in SEEN]:  # those that are there already
+for _name in [name for name in vars(Tensor) if f"Tensor.{name}" in SEEN]:  # methods that are not published later
     setattr(Tensor, _name, through_layers(vars(Tensor)[_name], "Tensor", _name))
 
 __all__ = [

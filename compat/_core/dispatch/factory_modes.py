@@ -1,5 +1,4 @@
-"""Functions that are no declared operators, as modes are shown them: they make tensors of nothing, fill them, draw, or
-look at values."""
+"""Interception by modes of functions that are not declared operators: factories, random fills, value-dependent ones."""
 
 from __future__ import annotations
 
@@ -13,19 +12,19 @@ from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
 
-#: What takes a size, and which overload it then is.
+#: Factories that take a size, and their overloads.
 _SIZED = {"zeros": "default", "ones": "default", "empty": "memory_format", "rand": "default", "randn": "default"}
 _OTHERS = {
     "full": "default", "empty_strided": "default", "scalar_tensor": "default", "linspace": "default",
     "logspace": "default", "randperm": "default", "zeros_like": "default", "ones_like": "default",
     "empty_like": "default", "full_like": "default", "rand_like": "default", "randn_like": "default",
 }  # fmt: skip
-#: Overloads by how many positional arguments there are.
+#: Overloads by the number of positional arguments.
 _COUNTED = {
     "arange": ("default", "start", "start_step"), "eye": ("default", "m"), "randint": ("default", "default", "low"),
 }  # fmt: skip
 _KNOWN = frozenset((*_SIZED, *_OTHERS, *_COUNTED))
-#: Methods, by how they are shown: those that fill a tensor, make another one, and look at values.
+#: Methods and their overloads: random fills, factories, and value-dependent ones.
 _METHODS = {
     "uniform_": "default", "normal_": "default", "random_": "default", "exponential_": "default",
     "bernoulli_": "float", "cauchy_": "default", "geometric_": "default", "log_normal_": "default",
@@ -44,18 +43,19 @@ def _bernoulli(args: Sequence[Any], kwargs: dict[str, Any]) -> str:
 
 
 def _repeat_interleave(args: Sequence[Any], kwargs: dict[str, Any]) -> str:
-    """With one number of repetitions it is made of other operators."""
+    """With a Python number of repetitions it is a composite, whose operators are intercepted."""
     repeats = args[1] if len(args) > 1 else kwargs.get("repeats", args[0])
     return ("self_Tensor" if len(args) + len(kwargs) > 1 else "Tensor") if isinstance(repeats, Tensor) else ""
 
 
 def _batch_norm(args: Sequence[Any], kwargs: dict[str, Any]) -> str:
-    """It writes running statistics; where there is a gradient, the operator that gives that is shown."""
+    """With a gradient, the differentiable operator below is intercepted instead."""
     wanted = mode.grad and any(isinstance(a, Tensor) and a.requires_grad for a in (*args, *kwargs.values()))
     return "" if wanted else "default"
 
 
-#: Composites that draw or look at values, by what tells the overload that is shown; ``""`` shows what they are made of.
+#: Composites that draw random numbers or depend on values: functions to their overload, ``""`` to intercept the
+#: operators #: of which they are composed.
 _OF_VALUES: dict[str, Callable[[Sequence[Any], dict[str, Any]], str]] = {
     "normal": _normal, "bernoulli": _bernoulli, "repeat_interleave": _repeat_interleave,
     "native_batch_norm": _batch_norm,
@@ -64,7 +64,7 @@ _OF_VALUES: dict[str, Callable[[Sequence[Any], dict[str, Any]], str]] = {
 
 
 def shown(call: Call, below: Callable[[], Any]) -> Any:
-    """What the innermost mode makes of a call of a function that is no declared operator."""
+    """Runs a call of a function that is not a declared operator by the innermost mode."""
     name = call.operator.name
     if name in _OF_VALUES:
         return _of_values(call, below)
@@ -91,7 +91,7 @@ def _function(call: Call, below: Callable[[], Any]) -> Any:
 
 
 def _placed(name: str, named: dict[str, Any]) -> dict[str, Any]:
-    """The arguments by name as they are shown: with the device."""
+    """The keyword arguments of an intercepted factory: with the device, in PyTorch's order."""
     if named.get("out") is not None:
         return named
     default = {"pin_memory": False}

@@ -1,11 +1,10 @@
-"""Tensors of another layout than strided: made of several strided tensors, with rules for operations.
+"""Tensors whose layout is not strided: composed of several strided tensors, with rules for operations.
 
-``LayoutTensor`` is the base of sparse and nested tensors. Its own memory is a type alone; what it holds are its
-``parts``, outside the graph. No plan is made for its layout, so every call with such a tensor goes through the layers
-of the dispatcher, and the layer "layout" looks for a rule in the table of its class. An operation without one raises
-what PyTorch raises.
+``LayoutTensor`` is the base class of sparse and nested tensors. It has no memory of its own but ``parts``, detached
+tensors. No plan is made for its layout, so every call with such a tensor goes through the layers of the dispatcher, and
+the layer "layout" looks up a rule in the table of its class. An operation without a rule raises PyTorch's error.
 
-A program without such tensors pays nothing: the first one that is made adds the layer.
+The first such tensor adds the layer, so programs without them pay nothing.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from compat._core.pytree.trees import tree_leaves
 from compat._core.tensor.registry import load_all
 from compat._core.tensor.tensor import Tensor, set_memory
 from compat._core.tensor.torch_function import disabled
+from compat._core.tensor.version_counter import bump_version
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.device import device as Device
 from compat._core.types.dtype import dtype as Dtype
@@ -39,14 +39,14 @@ kinds: dict[str, type[LayoutTensor]] = {}
 
 
 class LayoutTensor(Tensor):
-    """The base of tensors of other layouts than strided.
+    """The base class of tensors whose layout is not strided.
 
     Attributes:
-        parts: names of the attributes that make up the value; tensors among them are outside the graph.
-        rank: in a call with tensors of several classes, the one of the highest rank has the rules.
-        kind: the name of the class, by which pickled tensors find it.
-        rules: by operation's name; called with its arguments by name, those left out left out.
-        load: imports the modules that have the rules; called before the first tensor of the class is made.
+        parts: the names of the attributes that are its value; tensors among them are detached.
+        rank: in a call with tensors of several classes, the rules of the class with the highest rank are used.
+        kind: the name of the class in pickles.
+        rules: rules by the name of the operation; called with the given arguments by name.
+        load: imports the modules of the rules; called before the first tensor of the class is made.
     """
 
     parts: ClassVar[tuple[str, ...]] = ()
@@ -57,11 +57,11 @@ class LayoutTensor(Tensor):
 
     __torch_function__ = disabled
     _shown_as = "tensor"
-    _has_say = True
+    _overrides_operators = True
 
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)
-        cls.rules, cls._shown_as, cls._has_say = {}, "tensor", True
+        cls.rules, cls._shown_as, cls._overrides_operators = {}, "tensor", True
         cls.kind = cls.__name__
         kinds[cls.kind] = cls
 
@@ -75,7 +75,7 @@ class LayoutTensor(Tensor):
 
     @classmethod
     def of_parts(cls, size: Sequence[int], dtype: Dtype, device: Device, **parts: Any) -> Self:
-        """A tensor of its parts, a leaf."""
+        """A leaf with given parts."""
         enable(cls)
         size = tuple(int(n) for n in size)
         base = Base(size, dtype, True, device)
@@ -86,7 +86,7 @@ class LayoutTensor(Tensor):
         return made
 
     def of_values(self, values: dict[str, Any]) -> Self:
-        """A leaf of the same class, size and dtype, with these parts."""
+        """A leaf of the same class, size and dtype with other parts."""
         return type(self).of_parts(self._layout.size, self.dtype, self.device, **values)
 
     @property
@@ -123,7 +123,7 @@ class LayoutTensor(Tensor):
     # ---------------------------------------------------------------- its values
 
     def item(self) -> Any:
-        """The number that a tensor of one element is."""
+        """The value of a tensor with one element, as a Python number."""
         if self.numel() != 1:
             raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
         with without_recording():
@@ -141,7 +141,7 @@ class LayoutTensor(Tensor):
         return int(self.item())
 
     def detach(self) -> Self:
-        """The same parts outside the graph."""
+        """A detached tensor with the same parts."""
         made = self.of_values(self.value)
         made._counter = self._counter
         return made
@@ -151,7 +151,7 @@ class LayoutTensor(Tensor):
         assert type(new) is type(self)
         self._take(new)
 
-    data = property(detach, _set_data, doc="The same outside the graph.")
+    data = property(detach, _set_data, doc="A detached tensor with the same parts.")
 
     def _take(self, new: LayoutTensor) -> None:
         for name, part in new.value.items():
@@ -178,7 +178,7 @@ class LayoutTensor(Tensor):
 
 
 def _rebuilt(kind: str, size: Sequence[int], dtype: Dtype, value: dict, requires: bool) -> Tensor:
-    """Rebuilds a tensor of another layout; called by unpickling."""
+    """Rebuilds a tensor of another layout; used by unpickling."""
     load_all()
     cls = kinds[kind]
     first = next(p for p in value.values() if isinstance(p, Tensor))
@@ -190,7 +190,8 @@ def _rebuilt(kind: str, size: Sequence[int], dtype: Dtype, value: dict, requires
 
 
 def rules_of(*classes: type[LayoutTensor]) -> Any:
-    """A decorator factory: ``rule("mul", "multiply")`` makes a function the rule of operations for some classes."""
+    """A decorator factory: ``rule("mul", "multiply")`` registers a function as the rule of operations for some
+    classes."""
 
     def rule(*names: str) -> Any:
         def note(function: Rule) -> Rule:
@@ -204,14 +205,14 @@ def rules_of(*classes: type[LayoutTensor]) -> Any:
 
 
 def operation(call: Call) -> str:
-    """The name of the operation that a call is, as PyTorch's errors say it: ``aten::sum.dim_IntList``."""
+    """The name of a call's operation in PyTorch's errors: ``aten::sum.dim_IntList``."""
     given = call.operator.by_name(call.args, call.named)
     name = str(overload_of(call.operator.name, call.inplace, given, call.out is not None))
     return name.replace(".", "::", 1).removesuffix(".default")
 
 
 def class_among(values: Any) -> type[LayoutTensor] | None:
-    """The class whose rules a call with some values follows; None if no tensor of another layout is among them."""
+    """The class whose rules a call with some values uses; None if all tensors among them are strided."""
     found: type[LayoutTensor] | None = None
     for cls in _classes(values):
         if found is None or cls.rank > found.rank:
@@ -219,13 +220,13 @@ def class_among(values: Any) -> type[LayoutTensor] | None:
     return found
 
 
-#: Types of arguments that are neither tensors of another layout nor contain any.
+#: Types of arguments that neither are tensors of another layout nor contain one.
 _WITHOUT = frozenset([Tensor, int, float, bool, str, type(None), Dtype])
 
 
 def _classes(values: Any) -> Iterator[type[LayoutTensor]]:
-    """The classes of the tensors of another layout in a tree of values. Every call passes here once there is such a
-    tensor, so the trees that are built of Python's own containers are not flattened."""
+    """The classes of the tensors of another layout in a pytree. Runs for every call once there is such a tensor, so
+    Python's own containers are not flattened."""
     kind = type(values)
     for v in values.values() if kind is dict else values if kind is list or kind is tuple else (values,):
         kind = type(v)
@@ -240,7 +241,7 @@ def _classes(values: Any) -> Iterator[type[LayoutTensor]]:
 
 
 def _by_rule(call: Call, below: Callable[[], Any]) -> Any:
-    """The layer: the operation's rule says what a call gives."""
+    """The layer: runs a call by the operation's rule."""
     cls = class_among(call.values)
     assert cls is not None
     if isinstance(call.operator, Function):
@@ -260,30 +261,30 @@ def _by_rule(call: Call, below: Callable[[], Any]) -> Any:
 
 
 def written(target: Tensor, new: Tensor) -> Tensor:
-    """A tensor that becomes another one in place, history included."""
+    """Replaces the parts and the ``grad_fn`` of a tensor by those of a new one, in place; returns the tensor."""
     if not isinstance(target, LayoutTensor):
         return target.copy_(new)
     assert isinstance(new, type(target))
     target._take(new)
     target._storage, target._layout = new._storage, new._layout
-    target._counter.version += 1
+    bump_version(target)
     target._rg, target._node, target._nr = target._rg or new._rg, new._node, new._nr
     return target
 
 
 def _derivative(kernel: Any, values: Sequence[Any]) -> Sequence[Tensor] | None:
-    """A program's derivative of gradients of other layouts: of all their elements."""
+    """A kernel on gradients of other layouts, which are converted to strided ones."""
     if class_among(values) is None:
         return None
     return kernel.call([v.to_dense() if isinstance(v, LayoutTensor) else v for v in values])
 
 
-#: Functions that make a tensor like another one.
+#: Factories with the size and dtype of another tensor.
 LIKE = ("zeros_like", "empty_like", "ones_like", "full_like", "rand_like", "randn_like", "randint_like")
 
 
 def _like(call: Call, below: Callable[[], Any]) -> Any:
-    """A function that makes a tensor like another one, which may be of another layout."""
+    """Runs a factory with a tensor argument, which may have another layout."""
     named = call.named or {}
     input = call.args[0] if call.args else named.get("input")
     name = call.operator.name
@@ -298,12 +299,12 @@ def _like(call: Call, below: Callable[[], Any]) -> Any:
     return type(input).like(name, input, named.get("dtype"))
 
 
-#: Classes of which a tensor was made.
+#: The classes of which there has been a tensor.
 enabled: set[type[LayoutTensor]] = set()
 
 
 def enable(cls: type[LayoutTensor]) -> None:
-    """Loads the rules of a class, and adds the layer of all of them, before the first tensor of it is made."""
+    """Loads the rules of a class, and adds the layer, before the first tensor of the class is made."""
     if cls in enabled:
         return
     if not enabled:

@@ -1,7 +1,7 @@
-"""``torch.ops``: operations by the names that dispatch modes see, ``torch.ops.aten.mm.default``.
+"""The overloads of ``torch.ops``, such as ``torch.ops.aten.mm.default``.
 
-An operation has one name and several overloads, which differ in what they are called with. They are what
-``TorchDispatchMode`` intercepts, and what the policies of selective checkpoints compare.
+An operation has a packet with several overloads, which differ in their arguments. ``TorchDispatchMode`` intercepts
+overloads, and policies of selective checkpointing compare them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from funcgrad.core.caching import memoized
 
 
 class _Shown(threading.local):
-    """The calls that are being shown in this thread, the innermost last, each with what makes it go on."""
+    """The intercepted calls of this thread, the innermost last, each with its implementation."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[OpOverload, Callable[..., Any]]] = []
@@ -36,7 +36,7 @@ _shown = _Shown()
 
 @contextmanager
 def showing(overload: OpOverload, call: Callable[..., Any]) -> Iterator[None]:
-    """Context in which calling the overload is ``call``."""
+    """Context in which a call of the overload is ``call``."""
     _shown.calls.append((overload, call))
     try:
         yield
@@ -45,7 +45,7 @@ def showing(overload: OpOverload, call: Callable[..., Any]) -> Iterator[None]:
 
 
 class OpOverload(OverridableObject):
-    """One overload of an operation; calling it is calling the operation.
+    """An overload of an operation; a call of it is a call of the operation.
 
     Attributes:
         namespace: the library's name.
@@ -61,19 +61,19 @@ class OpOverload(OverridableObject):
 
     @cached_property
     def _schema(self) -> FunctionSchema:
-        """What it takes and returns."""
-        for schema in reversed(_schemas(self._opname)):  # that of the public function, if it has one
+        """Its schema."""
+        for schema in reversed(_schemas(self._opname)):  # the public function's comes last
             if _name_of(schema) == self._overloadname:
                 return schema
         raise AttributeError(f"The schema of '{self}' is not known")
 
     def _run(self, /, *args: Any, **kwargs: Any) -> Any:
-        if _shown.calls and _shown.calls[-1][0] is self:  # the very operation that is being shown
+        if _shown.calls and _shown.calls[-1][0] is self:  # called inside its own handler
             return _shown.calls[-1][1](*args, **kwargs)
         return _implementation(self._opname)(*args, **kwargs)
 
     def name(self) -> str:
-        """The name as C++ has it."""
+        """The C++ name, ``aten::add.Tensor``."""
         name = f"{self.namespace}::{self._opname}"
         return name if self._overloadname == "default" else f"{name}.{self._overloadname}"
 
@@ -88,7 +88,7 @@ class OpOverload(OverridableObject):
 
 
 class OpOverloadPacket(OverridableObject):
-    """An operation with all its overloads. A call goes to the overload that accepts the arguments."""
+    """An operation with its overloads. A call uses the overload that accepts the arguments."""
 
     def __init__(self, namespace: str, name: str):
         self.namespace = namespace
@@ -97,7 +97,7 @@ class OpOverloadPacket(OverridableObject):
         self._overloads: dict[str, OpOverload] = {}
 
     def overload(self, name: str) -> OpOverload:
-        """The overload of a name; the same one each time."""
+        """The overload of a name; always the same object."""
         found = self._overloads.get(name)
         if found is None:
             found = self._overloads[name] = OpOverload(self, name)
@@ -108,7 +108,7 @@ class OpOverloadPacket(OverridableObject):
         return list(_overloads(self.__name__))
 
     def __getattr__(self, name: str) -> OpOverload:
-        known = _overloads(self.__name__)  # and each can write its result into a given tensor
+        known = _overloads(self.__name__)  # each also has an ``out`` variant
         if name.startswith("__") or not (name in known or name in {_writing(self.__name__, k) for k in known}):
             raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
         return self.overload(name)
@@ -134,7 +134,7 @@ class _OpNamespace:
         self._packets: dict[str, OpOverloadPacket] = {}
 
     def packet(self, name: str) -> OpOverloadPacket:
-        """The operation of a name; the same one each time."""
+        """The operation of a name; always the same object."""
         found = self._packets.get(name)
         if found is None:
             found = self._packets[name] = OpOverloadPacket(self.name, name)
@@ -154,11 +154,11 @@ for _class in (OpOverload, OpOverloadPacket, _OpNamespace):
 
 aten = _OpNamespace("aten")
 
-# ---------------------------------------------------------------- libraries of the user's own, which others fill
+# ---------------------------------------------------------------- libraries of users
 
 
 class Packet(OpOverloadPacket):
-    """A library's operation: the overloads that were declared of it."""
+    """An operation of a user's library, with its declared overloads."""
 
     def overloads(self) -> list[str]:
         return list(self._overloads)
@@ -199,18 +199,18 @@ _namespaces: dict[str, Namespace] = {}
 
 
 def namespace(name: str) -> Namespace:
-    """The library of a name; the same one each time."""
+    """The library of a name; always the same object."""
     found = _namespaces.get(name)
     if found is None:
         found = _namespaces[name] = Namespace(name)
     return found
 
 
-# ---------------------------------------------------------------- which overload a call is of
+# ---------------------------------------------------------------- the overload of a call
 
-#: Operations that dispatch modes see under another name.
+#: Operations that modes intercept under another name.
 _NAMES = {"softmax": "_softmax", "log_softmax": "_log_softmax"}
-#: Operations that only others can do here, which policies name nevertheless.
+#: Operations of other backends, which policies name.
 _FOREIGN = frozenset(
     ["_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention", "_scaled_mm"]
     + ["_scaled_dot_product_cudnn_attention", "_scaled_dot_product_flash_attention_for_cpu"]
@@ -218,7 +218,7 @@ _FOREIGN = frozenset(
     + ["_scaled_dot_product_fused_attention_overrideable", "_flash_attention_forward", "_efficient_attention_forward"]
 )
 
-#: Operators that describe tensors: the methods that they are, and their schemas.
+#: Operators of tensors' metadata: their methods and schemas.
 _DESCRIPTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "sym_size": (Tensor.size, ("sym_size(Tensor self) -> SymInt[]", "sym_size.int(Tensor self, int dim) -> SymInt")),
     "sym_stride": (
@@ -228,7 +228,7 @@ _DESCRIPTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "sym_storage_offset": (Tensor.storage_offset, ("sym_storage_offset(Tensor self) -> SymInt",)),
 }  # fmt: skip
 
-#: Overloads that write a result into a given tensor, where neither "out" nor the name that is made of the overload's.
+#: The ``out`` variants of overloads, unless they are "out" or the overload's name with "_out".
 _WRITING = {
     "sum.dim_IntList": "IntList_out", "nansum.dim_IntList": "IntList_out", "prod.dim_int": "int_out",
     "max.dim": "dim_max", "min.dim": "dim_min", "median.dim": "dim_values", "nanmedian.dim": "dim_values",
@@ -238,13 +238,13 @@ _WRITING |= {f"{name}.dim": "out" for name in ("mean", "all", "any")}
 
 
 def _writing(base: str, overload: str) -> str:
-    """The overload that writes its result into a given tensor."""
+    """The ``out`` variant of an overload."""
     return _WRITING.get(f"{base}.{overload}") or ("out" if overload == "default" else f"{overload}_out")
 
 
 @memoized("overloads", 8192)
 def _schemas(name: str) -> tuple[FunctionSchema, ...]:
-    """The schemas of an operation: those of the operators that are declared under its name, and of its function."""
+    """The schemas of an operation: of the operators declared under its name, and of its public function."""
     base = name if _is_public(name) else name.removesuffix("_")
     texts = [schema for d in every() if name_of(d.name, False) == base.removesuffix("_") for schema in d.schemas]
     function = public_function(base) if _is_public(base) else None
@@ -254,7 +254,7 @@ def _schemas(name: str) -> tuple[FunctionSchema, ...]:
 
 
 def _named(name: str, schema: str) -> str:
-    """A schema of an operation that may have another name, or write into its first argument."""
+    """A schema under an operation's name; for an in-place operation with a written first argument."""
     own, rest = re.split(r"(?=[.(])", schema, maxsplit=1)
     if name.endswith("_") and not name.endswith("__") and not own.endswith("_"):
         rest = re.sub(r"^(\.\w+)?\(Tensor(\(a\))? self", r"\1(Tensor(a!) self", rest)
@@ -267,17 +267,17 @@ def _name_of(schema: FunctionSchema) -> str:
 
 
 def _overloads(name: str) -> tuple[str, ...]:
-    """The overloads of an operation; none if there is no such operation."""
+    """The names of an operation's overloads; none if there is no such operation."""
     found = tuple(dict.fromkeys(map(_name_of, _schemas(name))))
     return found or (("default",) if name in _FOREIGN or _is_public(name) else ())
 
 
-#: What takes numbers for tensors: a call with one is of the overload for tensors.
+#: Operations that accept numbers for tensors: a call with a number uses the overload for tensors.
 _OF_NUMBERS = OF_NUMBERS | {"where"}
 
 
 def _fits(schema: FunctionSchema, given: Mapping[str, Any]) -> bool:
-    """Whether a call is of an overload: what it has no arguments for must be absent, None or False."""
+    """Whether an overload accepts the arguments of a call: those without a parameter must be None or False."""
     numbers = schema.name.removeprefix("aten::").removesuffix("_") in _OF_NUMBERS
     left = dict(given)
     for argument in schema.arguments:
@@ -299,25 +299,25 @@ def _is_public(name: str) -> bool:
 
 
 def _in_family(name: str) -> Callable[..., Any] | None:
-    """The function that is ``torch.linalg.norm`` where operations are called ``linalg_norm``."""
+    """The function ``torch.linalg.norm`` of the operation ``linalg_norm``."""
     family, _, own = name.partition("_")
     found: Callable[..., Any] | None = names_of(family).get(own) if family in ("fft", "linalg", "special") else None
     return found
 
 
 def name_of(declared: str, inplace: bool) -> str:
-    """What an operation is called, by its name in its declaration."""
+    """The name of an operation, given its declared name."""
     return _NAMES.get(declared, declared) + "_" * inplace
 
 
 def overload_of(declared: str, inplace: bool, given: Mapping[str, Any], writes: bool = False) -> OpOverload:
-    """What a call is of.
+    """The overload of a call.
 
     Args:
-        declared: the operation's name in its declaration.
+        declared: the declared name of the operation.
         inplace: whether it writes into its first argument.
         given: the arguments by parameter.
-        writes: whether it writes its result into a given tensor.
+        writes: whether it has an argument ``out``.
     """
     base = _NAMES.get(declared, declared)
     own = _schemas(base + "_" * inplace) or _schemas(base)
@@ -332,14 +332,14 @@ set_overloads(overload_of)
 
 
 def public_function(name: str) -> Callable[..., Any]:
-    """The function that does what an operation does, wherever it is public.
+    """The public function of an operation.
 
     Raises:
-        NotImplementedError: if there is none here.
+        NotImplementedError: if there is none.
     """
     if name in _DESCRIPTIONS:
         return _DESCRIPTIONS[name][0]
-    getattr(Tensor, name, None)  # which imports its module, if it is not yet
+    getattr(Tensor, name, None)  # imports its module
     for place in (names_of("torch"), Tensor.__dict__, names_of("F"), names_of("_C._nn")):
         if name in place:
             return place[name]
@@ -354,7 +354,7 @@ def public_function(name: str) -> Callable[..., Any]:
 
 
 def _implementation(name: str) -> Callable[..., Any]:
-    """``public_function`` without its own look at ``__torch_function__``, which the operation's call has had."""
+    """``public_function`` without the check for ``__torch_function__``, which the overload's call has made."""
     found: Any = public_function(name)
     return found._function if isinstance(found, Overridable) else found
 

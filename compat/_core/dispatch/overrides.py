@@ -1,4 +1,4 @@
-"""Who is asked what an operation gives: the innermost ``TorchDispatchMode``, then the types of its tensors."""
+"""Calls of ``__torch_dispatch__``: of the innermost ``TorchDispatchMode``, and of the types of tensors."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from funcgrad.core.caching import memoized
 
 
 class _State(threading.local):
-    """What a thread is within.
+    """The dispatch state of a thread.
 
     Attributes:
-        modes: the modes entered, the innermost last.
-        below: whether tensors of types with a say are taken as they are.
+        modes: the entered modes, the innermost last.
+        below: whether ``__torch_dispatch__`` of types is disabled.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ state = _State()
 
 
 class DisableTorchDispatch:
-    """Context in which types are not asked what operations do."""
+    """Context in which ``__torch_dispatch__`` of types is disabled."""
 
     def __enter__(self) -> None:
         self._before, state.below = state.below, True
@@ -44,7 +44,7 @@ class DisableTorchDispatch:
 
 
 class NoDispatch(DisableTorchDispatch):
-    """Context in which neither types nor modes are asked what operations do."""
+    """Context in which ``__torch_dispatch__`` of types and modes is disabled."""
 
     def __enter__(self) -> None:
         super().__enter__()
@@ -60,17 +60,17 @@ publish(NoDispatch, "C._DisableTorchDispatch")
 
 @function("C._disabled_torch_dispatch_impl")
 def _disabled_torch_dispatch_impl(func: Any, types: Sequence[type], args: Any = (), kwargs: Any = None) -> Any:
-    """The ``__torch_dispatch__`` of tensors that override nothing: the operation itself."""
+    """The ``__torch_dispatch__`` of types without overrides: the operation itself."""
     with DisableTorchDispatch():
         return func(*args, **(kwargs or {}))
 
 
 class Shown(OpOverload):
-    """The intercepted form of an undeclared operation.
+    """The overload by which an undeclared operation is intercepted.
 
     Args:
-        name: what it is called.
-        run: what it does.
+        name: its name.
+        run: its implementation.
     """
 
     def __init__(self, name: str, run: Callable[..., Any]):
@@ -82,7 +82,7 @@ class Shown(OpOverload):
 
 
 class OverriddenLayout(Layout):
-    """The layout of a tensor whose type overrides operators: as another one, ``plain``, but no plan is made for it."""
+    """The layout of a tensor whose type overrides operators: a copy of ``plain`` for which no plan is made."""
 
     __slots__ = ("plain",)
     overridden = True
@@ -91,42 +91,42 @@ class OverriddenLayout(Layout):
 
 @memoized("layouts of types that override operators", 4096)
 def overridden_layout(layout: Layout) -> OverriddenLayout:
-    """A layout with which no plan is found."""
+    """The copy of a layout with which no plan is found."""
     made = OverriddenLayout()
     made.plain = layout
     for slot in Layout.__slots__:
         if slot != "__weakref__":
             setattr(made, slot, getattr(layout, slot))
-    made.whole = False  # there are no short cuts through it
+    made.whole = False  # disables shortcuts for whole buffers
     return made
 
 
-def has_say(kind: type) -> bool:
-    """Whether a type says what operations on its tensors do."""
+def class_overrides_operators(kind: type) -> bool:
+    """Whether a type has a ``__torch_dispatch__`` of its own."""
     found = getattr(kind, "__torch_dispatch__", _disabled_torch_dispatch_impl)
     return found is not _disabled_torch_dispatch_impl
 
 
 def owners(values: Any) -> list[Tensor]:
-    """The tensors among values whose types are to be asked: one for each type, subclasses before their bases."""
+    """The tensors among values whose types override operators: one for each type, subclasses before their bases."""
     if state.below:
         return []
     return one_of_each_type(
-        [t for t in tree_leaves(values) if type(t) is not Tensor and isinstance(t, Tensor)], has_say
+        [t for t in tree_leaves(values) if type(t) is not Tensor and isinstance(t, Tensor)], class_overrides_operators
     )
 
 
 def answer(asked: Sequence[Tensor], overload: OpOverload, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """What the types of tensors make of a call.
+    """The result of a call by the ``__torch_dispatch__`` of the first type that handles it.
 
     Args:
         asked: one tensor of each type.
         overload, args, kwargs: the intercepted call.
-        call: what calling ``overload`` does.
+        call: the implementation of ``overload`` inside the handler.
 
     Raises:
-        TypeError: if none of them knows what to do.
-        RuntimeError: if what one gives is nothing that an operation could give.
+        TypeError: if all handlers return ``NotImplemented``.
+        RuntimeError: for a result that an operation cannot have.
     """
     kinds = tuple(type(t) for t in asked)
     with showing(overload, call), _below_the_graph():
@@ -134,7 +134,7 @@ def answer(asked: Sequence[Tensor], overload: OpOverload, call: Callable[..., An
             found = kind.__torch_dispatch__(overload, kinds, args, kwargs)  # type: ignore[attr-defined]
             if found is not NotImplemented:
                 return _checked(overload, found)
-    raise nobody_knows(f"torch._ops.{overload}", kinds)
+    raise not_implemented(f"torch._ops.{overload}", kinds)
 
 
 @contextmanager
@@ -148,7 +148,7 @@ def _below_the_graph() -> Iterator[None]:
 
 
 def _checked(overload: OpOverload, found: Any) -> Any:
-    """What somebody gave as the result of an operation, if it can be one: tensors, numbers, nothing."""
+    """The result of a handler, if an operation can have it."""
     for leaf in tree_leaves(found):
         if isinstance(leaf, str | dict):
             number = overload.__name__.startswith("_local_scalar_dense")
@@ -156,8 +156,8 @@ def _checked(overload: OpOverload, found: Any) -> Any:
     return found
 
 
-def nobody_knows(name: str, kinds: Sequence[type], modes: Sequence[Any] = ()) -> TypeError:
-    """The error where no mode and no type says what an operation gives."""
+def not_implemented(name: str, kinds: Sequence[type], modes: Sequence[Any] = ()) -> TypeError:
+    """The error if all handlers of modes and types return ``NotImplemented``."""
     return no_handler(name, "__torch_dispatch__", modes, kinds)
 
 
@@ -165,20 +165,20 @@ def nobody_knows(name: str, kinds: Sequence[type], modes: Sequence[Any] = ()) ->
 
 
 class Declined(Exception):
-    """A mode left an operation to others."""
+    """Raised if a mode returns ``NotImplemented``, and types handle the operation."""
 
 
 def answer_of_mode(overload: OpOverload, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """What the innermost mode makes of a call; within it, the one around it is the innermost.
+    """The result of a call by the innermost mode, which is inactive meanwhile.
 
     Args:
         overload, args, kwargs: the intercepted call.
-        call: what calling ``overload`` does.
+        call: the implementation of ``overload`` inside the mode.
 
     Raises:
-        Declined: if it leaves it to the types of tensors.
-        TypeError: if there are no such tensors then.
-        RuntimeError: for a mode whose ``__torch_dispatch__`` is no plain method, and for what cannot be a result.
+        Declined: if the mode returns ``NotImplemented`` and the types of tensors can handle the call.
+        TypeError: if there are no such tensors.
+        RuntimeError: for a mode whose ``__torch_dispatch__`` is not a plain method, and for an invalid result.
     """
     kinds = tuple(type(t) for t in owners([args, kwargs]))
     with innermost(state.modes, "__torch_dispatch__") as ask, showing(overload, call):
@@ -186,12 +186,12 @@ def answer_of_mode(overload: OpOverload, call: Callable[..., Any], args: Any, kw
     if found is not NotImplemented:
         return _checked(overload, found)
     if not kinds:
-        raise nobody_knows(f"torch._ops.{overload}", (), state.modes[-1:])
+        raise not_implemented(f"torch._ops.{overload}", (), state.modes[-1:])
     raise Declined
 
 
 __all__ = [
     "Declined", "DisableTorchDispatch", "NoDispatch", "Shown", "answer", "answer_of_mode",
-    "has_say", "nobody_knows", "overridden_layout", "owners", "state",
+    "class_overrides_operators", "not_implemented", "overridden_layout", "owners", "state",
     "OverriddenLayout",
 ]  # fmt: skip

@@ -1,8 +1,8 @@
-"""Tensors whose type is asked what sizes, strides, device or layout they have.
+"""Overrides of sizes, strides, device or layout by ``__torch_dispatch__``.
 
-A type whose ``__torch_dispatch__`` says so of a tensor when it makes it (``dispatch_sizes_strides_policy``,
-``dispatch_device``, ``dispatch_layout``) intercepts ``aten.sym_size.default`` and similar, and returns a value, or
-with None for what is known anyway. The tensors of other types pay nothing for it.
+A wrapper made with ``dispatch_sizes_strides_policy``, ``dispatch_device`` or ``dispatch_layout`` intercepts
+``aten.sym_size.default`` and similar overloads, and returns a value, or None for the wrapper's own. Tensors of other
+types pay nothing for it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from compat._core.dispatch.overloads import OpOverload, OpOverloadPacket, aten, namespace, showing
-from compat._core.dispatch.overrides import nobody_knows, state
+from compat._core.dispatch.overrides import not_implemented, state
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import Overridable, OverridableProperty
 from compat._core.types.memory_format import contiguous_format
@@ -37,7 +37,7 @@ def ask_for(
     """Makes a tensor's type override its sizes.
 
     Raises:
-        ValueError: for a policy that is none.
+        ValueError: for an unknown policy.
     """
     policy = dispatch_sizes_strides_policy
     if policy not in _POLICIES:
@@ -55,8 +55,8 @@ def ask_for(
 
 @functools.cache
 def _have_ask(name: str, packet: OpOverloadPacket) -> None:
-    """Has a method or a property of all tensors ask the type of those that want it; a class keeps none of its own."""
-    getattr(Tensor, name)  # which imports its module, if it is not yet
+    """Makes a method or a property of ``Tensor`` overridable by the types of wrappers that requested it."""
+    getattr(Tensor, name)  # imports its module
     found: Any = vars(Tensor)[name]
     if isinstance(found, Overridable):
         found._function = _asking(name, packet, found._function)
@@ -69,7 +69,7 @@ def _have_ask(name: str, packet: OpOverloadPacket) -> None:
 
 
 def _asking(name: str, packet: OpOverloadPacket, plain: Any) -> Any:
-    """A method, or what reads a property, that asks the tensor's type."""
+    """A method or a property's getter that calls the override of the tensor's type."""
     overload = packet.overload("default")
 
     @functools.wraps(plain)
@@ -91,16 +91,16 @@ def _asking(name: str, packet: OpOverloadPacket, plain: Any) -> Any:
 
 
 def _answer(t: Any, overload: OpOverload, plain: Callable[..., Any], *more: Any) -> Any:
-    """What the type says; None if it leaves it to what is known.
+    """The result of the type's override; None for the wrapper's own value.
 
     Raises:
-        TypeError: if it does not know.
+        TypeError: if the override returns ``NotImplemented``.
     """
     kind = type(t)
     with showing(overload, plain):
         found = kind.__torch_dispatch__(overload, (kind,), (t, *more), {})
     if found is NotImplemented:
-        raise nobody_knows(f"torch.ops.{overload.overloadpacket}", [kind])
+        raise not_implemented(f"torch.ops.{overload.overloadpacket}", [kind])
     return found
 
 

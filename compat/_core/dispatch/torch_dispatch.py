@@ -1,14 +1,14 @@
-"""Types that say what operations on their tensors do: ``__torch_dispatch__``, below the graph.
+"""``__torch_dispatch__`` of types: the layer of subclasses that override operators, below autograd.
 
-A program without such types pays nothing for them. A tensor of one has a layout of its own kind, for which no plan is
-made, so that every call with it goes through the layers of the dispatcher. One of them is here, and calls
-``__torch_dispatch__``. Nothing else changes for the calls without one.
+A program without such types pays nothing for them. A tensor of such a type has an ``OverriddenLayout``, for which no
+plan is made, so every call with it goes through the layers of the dispatcher; the layer of this module calls
+``__torch_dispatch__``.
 
-The graph is made above, as in PyTorch: the operation is recorded on what is known of the operands without asking, and
-what the type gives takes the place of the recorded results in the graph. These are never computed: the memory of a
-tensor made by ``Tensor._make_wrapper_subclass`` is a type alone, as on the device ``meta``, and that of others is
-deferred. Going backward, an operation's derivative is one operation, shown as ``aten.mul_backward.default``; so is what
-an optimizer does to one parameter.
+Autograd is above it, as in PyTorch: the operation is recorded on the operands without the override, and the type's
+result then takes the place of the recorded one in the graph. The recorded result is never computed: the storage of a
+tensor made by ``Tensor._make_wrapper_subclass`` has a type only, as on the device ``meta``, and operations on others
+are deferred. An operation's derivative is intercepted as one operation, ``aten.mul_backward.default``; so is an
+optimizer's update of one parameter.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ from compat._core.dispatch.overrides import (
     _disabled_torch_dispatch_impl,
     answer,
     answer_of_mode,
-    has_say,
+    class_overrides_operators,
     overridden_layout,
     owners,
     state,
 )
 from compat._core.memory.strides import Layout
 from compat._core.pytree.trees import tree_flatten, tree_leaves, tree_unflatten
-from compat._core.tensor.autograd_state import Version
 from compat._core.tensor.registry import load_all
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import OverridableProperty, disabled, when_subclassed
 from compat._core.tensor.tracing import tensors_in
+from compat._core.tensor.version_counter import VersionCounter
 from compat._core.transforms.grad_mode import mode
 from funcgrad.core.caching import memoized
 
@@ -74,8 +74,7 @@ def _write_layout(t: Tensor, layout: Layout) -> None:
 
 
 def _overridden(call: Call) -> bool:
-    """Whether a tensor among the arguments, of a function the first, has the layout of a type that overrides
-    operators."""
+    """Whether the type of a tensor among the arguments overrides operators; for a ``Function``, of the first one."""
     if isinstance(call.operator, Function):
         first = call.args[0] if call.args else None
         return isinstance(first, Tensor) and type(first._layout) is OverriddenLayout
@@ -83,14 +82,14 @@ def _overridden(call: Call) -> bool:
 
 
 def _override(call: Call, below: Callable[[], Any]) -> Any:
-    """The layer of subclasses: the types of a call's tensors say what it gives, if they override operators."""
+    """The layer of subclasses: calls ``__torch_dispatch__`` of the types of a call's tensors."""
     if isinstance(call.operator, Function):
         return _override_function(call, below)
     asked = owners(call.values)
     if not asked:
         for t in tree_leaves(call.values):
             if type(t) is Tensor:
-                _write_layout(t, t._layout)  # it may have got that of another tensor
+                _write_layout(t, t._layout)  # removes an ``OverriddenLayout`` copied from another tensor
         return below()
     overload = overload_called(call)
     called, shown, keywords = shown_call(call)
@@ -100,7 +99,7 @@ def _override(call: Call, below: Callable[[], Any]) -> Any:
     wanted = bool(mode.grad) and any(t.requires_grad for t in tensors_in(call.values))
     if call.out is not None and wanted:
         with DisableTorchDispatch():
-            return below()  # which raises
+            return below()  # raises an error
     if call.inplace or call.out is not None:
         return _written(call.args[0] if call.inplace else call.out, below, ask, wanted)
     view = call.operator.is_view
@@ -119,7 +118,7 @@ def _override_function(call: Call, below: Callable[[], Any]) -> Any:
 
 
 def _written(target: Any, record: Callable[[], Any], ask: Callable[[], Any], wanted: bool) -> Any:
-    """A tensor written into as its type says; the graph knows of it."""
+    """Runs an in-place operation by a type, and records it in the graph."""
     if not isinstance(target, Tensor) or target._counter is None:
         ask()
         return target
@@ -128,7 +127,7 @@ def _written(target: Any, record: Callable[[], Any], ask: Callable[[], Any], wan
         before = storage.buffer
         with DisableTorchDispatch():
             record()
-        storage.buffer = before  # what was recorded is not what becomes of it
+        storage.buffer = before  # the type writes the tensor instead
     version = target._counter.version + (not wanted)
     ask()
     target._counter.version = version
@@ -137,7 +136,7 @@ def _written(target: Any, record: Callable[[], Any], ask: Callable[[], Any], wan
 
 
 def _made(given: Any, record: Callable[[], Any], ask: Callable[[], Any], view: bool = False) -> Any:
-    """What a type gives, with the history of what would be there without it.
+    """The result of a type, with the ``grad_fn`` of the recorded result.
 
     Args:
         given: the operands.
@@ -160,7 +159,7 @@ def _made(given: Any, record: Callable[[], Any], ask: Callable[[], Any], view: b
 
 
 def _take_history(new: Tensor, t: Tensor, view: bool) -> None:
-    """Gives a tensor the place in the graph that ``t`` has, and if it is a view what it is a view of."""
+    """Gives a tensor the ``grad_fn`` of ``t``, and, for a view, its base."""
     alike = new._storage is t._storage or (is_wrapper(new) and is_wrapper(t))
     if view and new.shape == t.shape and alike and not pushing(new):
         new._storage, new._layout, new._offset = t._storage, t._layout, t._offset
@@ -170,7 +169,8 @@ def _take_history(new: Tensor, t: Tensor, view: bool) -> None:
 
 
 def _keep(node: Any, new: Tensor, nr: int) -> None:
-    """Makes a node keep ``new`` where it kept its result ``nr``, and the engine go to nodes one by one."""
+    """Replaces the result ``nr`` by ``new`` among a node's saved tensors, and disables cached backward passes for
+    it."""
     if node is None:
         return
     node.hooks()
@@ -188,7 +188,7 @@ def _keep(node: Any, new: Tensor, nr: int) -> None:
 
 @memoized("derivatives shown", 2048)
 def _derivative(kernel: Any) -> Shown:
-    """The derivative of an operation: of what it needs, one gradient or a tuple of them."""
+    """The overload by which the derivative of an operation is intercepted."""
 
     def run(*values: Any) -> Any:
         found = tuple(kernel.call(values))
@@ -198,8 +198,7 @@ def _derivative(kernel: Any) -> Shown:
 
 
 def _backward(kernel: Any, values: Sequence[Any]) -> Sequence[Any] | None:
-    """What the innermost mode, or the types of values, make of a kernel, None for a gradient that they leave out; None
-    if they do not override it."""
+    """The results of a kernel by the innermost mode or by the types of values; None if there is neither."""
     asked = owners(list(values))
     if not asked and not state.modes:
         return None
@@ -221,12 +220,12 @@ def _gradients(found: Any) -> list[Tensor | None]:
 
 @functools.cache
 def show_backward() -> None:
-    """Has modes and types be asked what derivatives give."""
+    """Makes modes and types intercept derivatives."""
     kernel_overrides.append(_backward)
 
 
 def _each_row(jobs: Sequence[Any], write: Callable[[Sequence[Any]], None]) -> Sequence[Any]:
-    """Has types see to an optimizer's rows; returns the jobs of the others."""
+    """Runs the rows of an optimizer whose types override operators; returns the jobs of the others."""
     rest = []
     for job in jobs:
         others = []
@@ -244,13 +243,13 @@ def _each_row(jobs: Sequence[Any], write: Callable[[Sequence[Any]], None]) -> Se
 # ---------------------------------------------------------------- types
 
 
-#: What types make of functions that are no declared operations, by their addresses: called with what the function does
-#: without them, the tensors of the types that are asked, and the arguments.
+#: Handlers of functions that are not declared operators, by address: called with the function without overrides, one
+#: tensor #: of each overriding type, and the arguments.
 HANDLERS: dict[str, Callable[..., Any]] = {}
 
 
 def _shown_as(shown: str) -> Callable[..., Any]:
-    """Has the first argument's type be asked, as of an operation without a gradient."""
+    """A handler that calls ``__torch_dispatch__`` of the first argument's type, without recording."""
     name, _, overload = shown.partition(".")
 
     def call(plain: Any, asked: list[Tensor], *args: Any, requires_grad: bool = False, **kwargs: Any) -> Any:
@@ -263,7 +262,7 @@ def _shown_as(shown: str) -> Callable[..., Any]:
 
 
 def _filled_as(shown: str) -> Callable[..., Any]:
-    """``_shown_as`` for what writes into its first argument."""
+    """``_shown_as`` for a function that writes into its first argument."""
     ask = _shown_as(shown)
 
     def call(plain: Any, asked: list[Tensor], self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -278,7 +277,7 @@ def _number(kind: Callable[[Any], Any]) -> Callable[..., Any]:
 
 
 def _without_memory(message: str) -> Callable[..., Any]:
-    """A method that needs the memory of a tensor, of a type that may have none."""
+    """A handler of a method that needs memory, which a wrapper lacks."""
 
     def call(plain: Any, asked: list[Tensor], self: Tensor, *args: Any, **kwargs: Any) -> Any:
         if is_wrapper(self):
@@ -303,10 +302,10 @@ HANDLERS["Tensor.tolist"] = _without_memory(".tolist() is not supported for tens
 
 
 def _data(t: Tensor) -> Any:
-    """``detach``, with a version counter of its own."""
+    """``detach``, with a separate version counter."""
     made = t.detach()
     if isinstance(made, Tensor):
-        made._counter = Version(1)
+        made._counter = VersionCounter(1)
     return made
 
 
@@ -341,19 +340,19 @@ def _enable() -> None:
 
 
 def when_enabled(listener: Callable[[], None]) -> None:
-    """Has a function called once there is a type that overrides operators."""
+    """Registers a function to be called when the first type that overrides operators is defined."""
     _listeners.append(listener)
 
 
 def _defined(cls: type) -> None:
-    """A subclass of ``Tensor`` was defined."""
-    if has_say(cls):
+    """Called with each new subclass of ``Tensor``."""
+    if class_overrides_operators(cls):
         _enable()
         kind: Any = cls
-        kind._has_say = True
+        kind._overrides_operators = True
         kind._layout = property(_read_layout, _write_layout)
         if getattr(cls.__torch_function__, "__func__", None) is _by_default:  # type: ignore[attr-defined]
-            kind.__torch_function__ = disabled  # one say is enough, unless both are asked for
+            kind.__torch_function__ = disabled  # by default a type overrides one of the two only
 
 
 _tensor: Any = Tensor

@@ -1,4 +1,4 @@
-"""Tensors that are a type alone and stand for something else: ``Tensor._make_wrapper_subclass``."""
+"""Wrapper subclasses, tensors without memory that wrap other tensors: ``Tensor._make_wrapper_subclass``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from compat._core.dispatch.dispatched_duals import NoMemory, is_wrapper
-from compat._core.dispatch.overrides import has_say, owners
+from compat._core.dispatch.overrides import class_overrides_operators, owners
 from compat._core.dispatch.size_overrides import ask_for
 from compat._core.dispatch.torch_dispatch import HANDLERS, when_enabled
 from compat._core.memory.meta import unknown
@@ -37,22 +37,22 @@ def _make_wrapper_subclass(
     dispatch_layout: bool = False,
     **more: Any,
 ) -> Any:
-    """A tensor of a class, of which nothing is there but size, strides and dtype.
+    """A tensor of a class that has a size, strides and a dtype, but no memory.
 
-    What operations do to it says the class, in ``__torch_dispatch__``, usually by doing them to tensors that it keeps.
+    The ``__torch_dispatch__`` of the class implements operations on it, usually by operations on wrapped tensors.
 
     Args:
         cls: the class, a subclass of ``Tensor``.
         size: the size.
-        strides: row-major ones if left out.
-        dtype: the default dtype if left out.
-        requires_grad: whether gradients are to be computed for it.
+        strides: the strides; row-major by default.
+        dtype: the dtype; by default the default dtype.
+        requires_grad: whether operations on it are recorded.
         dispatch_sizes_strides_policy: "sizes" or "strides" if the class overrides them.
         dispatch_device, dispatch_layout: whether it overrides the device and the layout.
 
     Raises:
         TypeError: for a class without ``__torch_dispatch__``.
-        ValueError: for a policy that is none.
+        ValueError: for an unknown policy.
 
     Example:
         >>> import compat as torch
@@ -74,7 +74,7 @@ def _make_wrapper_subclass(
         >>> y.grad_fn
         <SumBackward0 object at ...>
     """
-    if not isinstance(cls, type) or not issubclass(cls, Tensor) or not has_say(cls):
+    if not isinstance(cls, type) or not issubclass(cls, Tensor) or not class_overrides_operators(cls):
         raise TypeError(f"{getattr(cls, '__name__', cls)} must define __torch_dispatch__")
     size = tuple(int(n) for n in size)
     if any(n < 0 for n in size):
@@ -98,14 +98,14 @@ publish(staticmethod(_make_wrapper_subclass), "Tensor._make_wrapper_subclass")
 def rebuild(
     cls: type, dtype: Any, size: Any, stride: Any, offset: int, layout: Any, device: Any, requires_grad: bool
 ) -> Any:
-    """What loading a wrapper calls, before it gets its attributes."""
+    """Rebuilds a wrapper without its attributes; used by ``torch.load``."""
     return _make_wrapper_subclass(
         cls, size, stride, offset, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
     )
 
 
 def rebuilt(cls: type, place: tuple, state: dict[str, Any]) -> Any:
-    """What unpickling a wrapper calls."""
+    """Rebuilds a wrapper with its attributes; used by unpickling."""
     made = rebuild(cls, *place)
     for name, value in state.items():
         setattr(made, name, value)
@@ -113,7 +113,7 @@ def rebuilt(cls: type, place: tuple, state: dict[str, Any]) -> Any:
 
 
 def place_of(t: Tensor) -> tuple:
-    """What ``rebuild`` takes besides the class."""
+    """The arguments of ``rebuild`` besides the class."""
     return t.dtype, tuple(t.size()), t.stride(), t.storage_offset(), t.layout, t.device, t.requires_grad
 
 
@@ -121,7 +121,7 @@ def place_of(t: Tensor) -> tuple:
 
 
 def _deep_copied(plain: Any, asked: list[Tensor], self: Tensor, memo: dict) -> Any:
-    """``deepcopy``: a wrapper is cloned as its type says."""
+    """``deepcopy``: a wrapper is copied by its type's ``clone``."""
     if not is_wrapper(self) or not self.is_leaf or id(self) in memo:
         return plain(self, memo)
     with no_grad():
@@ -148,15 +148,15 @@ def _address(plain: Any, asked: list[Tensor], t: Tensor) -> Any:
 
 
 def _reduced(plain: Any, asked: list[Tensor], t: Tensor, protocol: Any) -> Any:
-    """How a wrapper is pickled: as what it is known to be, and its attributes."""
+    """The reduction of a wrapper for pickling: its metadata and attributes."""
     return (rebuilt, (type(t), place_of(t), state_of(t))) if is_wrapper(t) else plain(t, protocol)
 
 
 def _check_same(t: Tensor, cls: type) -> None:
-    """Whether a tensor of a subclass that overrides operations may become one of a class.
+    """Checks that a tensor of a subclass that overrides operators can be converted to a class.
 
     Raises:
-        RuntimeError: if not.
+        RuntimeError: if it is not an instance of the class.
     """
     if not isinstance(t, cls):
         raise RuntimeError(
@@ -166,7 +166,7 @@ def _check_same(t: Tensor, cls: type) -> None:
 
 
 def _as_own(plain: Any, asked: list[Tensor], self: Tensor, cls: Any) -> Any:
-    """``as_subclass`` of a tensor of a subclass that overrides operations."""
+    """``as_subclass`` of a tensor of a subclass that overrides operators."""
     if not isinstance(cls, type) or not issubclass(cls, Tensor):
         return plain(self, cls)
     _check_same(self, cls)
@@ -180,7 +180,7 @@ HANDLERS |= {
 
 
 def _made_of(plain: Callable[..., Any]) -> Any:
-    """A function that makes a tensor of a class of another tensor."""
+    """A constructor of tensors of a class from another tensor, with the options of wrappers."""
 
     def call(cls: type, *args: Any, dispatch_sizes_strides_policy: str | None = None, **named: Any) -> Any:
         for t in owners(args):
@@ -194,7 +194,7 @@ def _made_of(plain: Callable[..., Any]) -> Any:
 
 
 def _enable() -> None:
-    """There is a type with a say."""
+    """Replaces the constructors of tensors when the first overriding type is defined."""
     kind: Any = Tensor
     for name in ("__new__", "_make_subclass"):
         setattr(kind, name, _made_of(getattr(kind, name)))

@@ -1,8 +1,8 @@
-"""Storages that a trace follows: only the operations that it records may read or write them.
+"""Guarded storages: during a trace, only the operations that it records may read or write them.
 
-A graph of operations is right for other arguments only if every tensor in it comes from a recorded operation. So while
-a trace is made, the storages that it knows change their class to one that looks, each time somebody asks for the
-buffer, whether a recorded operation does. Other storages know nothing of this and pay nothing for it.
+A traced graph is correct for other arguments only if every tensor in it comes from a recorded operation. So during a
+trace, its storages change to a class that calls the trace before each read or write of the buffer, and the trace raises
+an error unless a recorded operation reads or writes. Other storages need no checks.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _LAYERS = "compat._core.dispatch."
 
 
 class Guard(Protocol):
-    """A trace, as storages see it."""
+    """A trace that guards storages."""
 
     def asked(self, storage: UntypedStorage, write: bool) -> None:
-        """Called before a storage is read or written; raises what it refuses."""
+        """Called before a storage is read or written; raises an error if that is not recorded."""
         ...
 
 
 class _Shown(threading.local):
-    """How many texts of tensors this thread is making: what they read does not go into a graph."""
+    """The number of ``repr`` calls in progress in this thread, whose reads do not go into a graph."""
 
     depth = 0
 
@@ -44,7 +44,7 @@ _shown = _Shown()
 
 @contextmanager
 def shown() -> Iterator[None]:
-    """Within it values may be read, for a text."""
+    """Context in which values may be read, to print a tensor."""
     _shown.depth += 1
     try:
         yield
@@ -53,7 +53,7 @@ def shown() -> Iterator[None]:
 
 
 def hold(storage: UntypedStorage, guard: Guard) -> None:
-    """Has a trace be asked before a storage is read or written."""
+    """Makes a trace guard a storage."""
     guards = storage.__dict__.setdefault("_guards", [])
     if guard not in guards:
         guards.append(guard)
@@ -63,7 +63,7 @@ def hold(storage: UntypedStorage, guard: Guard) -> None:
 
 
 def drop(storage: UntypedStorage, guard: Guard) -> None:
-    """Takes back ``hold``."""
+    """Ends the guard that ``hold`` began."""
     guards = storage.__dict__.get("_guards", [])
     if guard in guards:
         guards.remove(guard)
@@ -76,7 +76,7 @@ def drop(storage: UntypedStorage, guard: Guard) -> None:
 
 @functools.cache
 def _guarded(kind: Any) -> Any:
-    """The class of storages of a class while a trace follows them."""
+    """The guarded subclass of a storage class."""
 
     def read(storage: Any) -> Any:
         _ask(storage, write=False)
@@ -102,7 +102,7 @@ def _guarded(kind: Any) -> Any:
 
 
 def _again(storage: Any) -> None:
-    if "_guards" in storage.__dict__:  # whose own class may have changed meanwhile
+    if "_guards" in storage.__dict__:  # its unguarded class may have changed meanwhile
         kind: Any = type(storage)
         storage.__class__ = _guarded(kind)
 
@@ -114,7 +114,7 @@ def _ask(storage: UntypedStorage, write: bool) -> None:
 
 
 def operation(name: str = "") -> str:
-    """The public function that the user's line calls, unless it is given, and the line."""
+    """For messages: the public function that the user's line calls, unless it is given, and the line."""
     frame: FrameType | None = sys._getframe(1)
     inner: list[str] = []
     while frame is not None and is_library(frame.f_code.co_filename):

@@ -1,10 +1,9 @@
-"""The device ``meta``: tensors that have a shape, a dtype and strides, and no values.
+"""The device ``meta``: tensors that have a shape, a dtype and strides, but no values.
 
-The memory of such a tensor is an ``Unknown``, an array known by its type only. What operations do with types stands in
-their plans already, since these are made of types; on the meta device a plan gives the types of its results and runs
-nothing. So everything that follows from shapes alone holds there, at no cost however large the tensors are: errors of
-shapes and dtypes, strides, views and writes through them, the graph and its backward, optimizers. Reading a value
-raises PyTorch's error.
+The buffer of such a tensor is an ``Unknown``, a tracer with a type only. Plans are made from types, so on the meta
+device a plan returns the types of its results and runs nothing. Everything that depends on types alone works there,
+whatever the sizes: errors of shapes and dtypes, strides, views and writes through them, the graph and its backward,
+optimizers. Reading a value raises PyTorch's error.
 
 Example:
     >>> import compat as torch
@@ -30,7 +29,7 @@ from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import Interpreter, Tracer, type_of
 
 NO_DATA = "Cannot copy out of meta tensor; no data!"
-#: What is said of a storage's values.
+#: The error for reading a storage's values.
 NO_VALUES = "Not available for 'meta' device type"
 _NO_ITEM = "Tensor.item() cannot be called on meta tensors"
 NO_KERNEL = (
@@ -59,7 +58,7 @@ class _Types(Interpreter):
 
 
 _types = _Types()
-#: Below every transform, and above the interpreter of arrays.
+#: Between the interpreter of arrays and all transforms.
 _types.level = 0.25  # type: ignore[assignment]
 
 
@@ -68,7 +67,7 @@ class NoData(ConcretizationError, NotImplementedError):
 
 
 class Unknown(Tracer):
-    """An array with a type and no values."""
+    """An array with a type but no values."""
 
     __slots__ = ()
 
@@ -84,10 +83,10 @@ class Unknown(Tracer):
 
 
 def refused(asked: str) -> Exception:
-    """The error for a value of a meta tensor that was read.
+    """The error for reading a value of a meta tensor.
 
     Args:
-        asked: the operation that needs it, as for ``vmap_checks.concrete``.
+        asked: the operation that needs the value, as for ``vmap_checks.concrete``.
     """
     return NotImplementedError(NO_DATA) if asked == "its values" else RuntimeError(_NO_ITEM)
 
@@ -129,11 +128,11 @@ def check_values(name: str, *tensors: Any) -> None:
 def common_device(layouts: Sequence[Any], strict: bool) -> device | None:
     """The device of an operation's results.
 
-    A tensor of the CPU without dimensions may be among others. Where operands are not ``strict``ly of one device, the
-    first one's counts, and others may be on the CPU, as an index may.
+    A zero-dimensional tensor on the CPU may be among tensors of another device. Unless ``strict``, the first tensor
+    determines the device, and others, such as an index, may be on the CPU.
 
     Args:
-        layouts: the operands' kinds: layouts, or anything for an argument that is not a tensor.
+        layouts: the layouts of the operands; items of other types, for other arguments, are ignored.
 
     Raises:
         RuntimeError: for operands on several devices.
@@ -144,7 +143,7 @@ def common_device(layouts: Sequence[Any], strict: bool) -> device | None:
         if isinstance(kind, Layout):
             here = kind.base.device
             first = first or here
-            if here is CPU and (kind.base.traced or not kind.ndim):  # what is traced is wherever its program runs
+            if here is CPU and (kind.base.traced or not kind.ndim):  # a tracer is on the device of its program
                 continue
             if found is None:
                 found = here

@@ -1,7 +1,7 @@
 """Storages in memory-mapped files: ``torch.from_file``, ``UntypedStorage.from_file`` and typed ones.
 
-A shared one is the file, mapped into memory: what is written to it is in the file, also for other processes that map
-it. Any other begins as the file's contents and goes its own way.
+A shared storage is the mapped file itself: writes change the file, also for other processes that map it. Any other
+storage is a copy of the file's contents.
 
 Example:
     >>> import os, tempfile
@@ -30,16 +30,16 @@ from compat._core.types.errors import wrong_argument
 
 
 def storage_of_file(filename: Any, shared: bool, count: int, dtype: Dtype) -> UntypedStorage:
-    """The storage of so many elements at the beginning of a file.
+    """The storage of the first elements of a file.
 
     Args:
-        filename: the file; a shared one is made, or made larger, if it has to be.
-        shared: whether what is written is to be in the file.
-        count: how many elements.
+        filename: the file; with ``shared`` it is created, or extended, if necessary.
+        shared: whether writes change the file.
+        count: the number of elements.
         dtype: their dtype.
 
     Raises:
-        TypeError: for a name that is none.
+        TypeError: for a filename that is not a string or path.
         RuntimeError: for a file that cannot be opened, or is too small.
     """
     if not isinstance(filename, str | os.PathLike):
@@ -62,17 +62,17 @@ def storage_of_file(filename: Any, shared: bool, count: int, dtype: Dtype) -> Un
 
 
 def storage_of_bytes(given: Any, byte_order: str | None, count: int, offset: int, dtype: Dtype) -> UntypedStorage:
-    """The storage with elements that are bytes somewhere.
+    """A storage with a copy of the elements in an object's buffer.
 
     Args:
-        given: an object that exposes memory.
-        byte_order: ``"native"``, ``"little"`` or ``"big"``; None where an element is one byte.
-        count: how many elements; all that there are, if negative.
-        offset: at which byte they begin.
+        given: an object that supports the buffer protocol.
+        byte_order: ``"native"``, ``"little"`` or ``"big"``; None for elements of one byte.
+        count: the number of elements; negative for all.
+        offset: the byte at which they begin.
         dtype: their dtype.
 
     Raises:
-        TypeError: for an object that exposes no memory.
+        TypeError: for an object without a buffer.
         RuntimeError: for a missing byte order.
         ValueError: for another byte order, and sizes that do not match.
     """

@@ -1,14 +1,14 @@
-"""Memory that tensors and NumPy have in common.
+"""Storages that share their memory with NumPy.
 
-A buffer is immutable, so NumPy cannot be let loose on it. ``Tensor.numpy`` and ``torch.from_numpy`` make the storage a
-``Hosted`` one instead: its home is memory of NumPy's. Reading the storage gives a buffer with what the memory holds at
-that moment, so operations recorded before a write by NumPy do not see it, and later ones do. Writing the storage
-writes the memory at once, since NumPy would not ask. When nothing but the storage refers to the memory any more, it is
-an ordinary storage again. Ordinary ones know nothing of all this and pay nothing for it: a storage changes its class.
+Buffers are immutable, so NumPy cannot write into them. ``Tensor.numpy`` and ``torch.from_numpy`` turn the storage into
+a ``Hosted`` one instead, whose contents are those of a NumPy array. A read of the storage returns a buffer with the
+array's present contents, so operations recorded before a write by NumPy do not see it, and later ones do. A write of
+the storage changes the array at once. When only the storage references the array, it becomes an ordinary storage again.
+The storage changes its class, so ordinary storages need no checks.
 
-To find out whether the memory has changed, all of it is looked at. A batch of a large array would cost more than the
-step that it is for, so what subscripts cut out of large memory is a storage of its own, over that part of the memory,
-until its storage offset is read.
+To detect a write by NumPy, the whole array is compared with the last buffer. For a batch of a large array this would
+cost more than the training step, so the result of a subscript of a large array gets a separate storage over that part
+of the memory, until its storage offset is read.
 
 Example:
     >>> import numpy as np
@@ -42,7 +42,7 @@ from funcgrad.core.tracing import Tracer
 from funcgrad.runtime.process import Lock
 
 _buffer: Any = UntypedStorage.__dict__["buffer"]
-#: Held while a storage changes sides.
+#: Held while a storage changes its class.
 _lock = Lock()
 
 
@@ -55,7 +55,7 @@ class Hosted(UntypedStorage):
 
     @property
     def buffer(self) -> Any:
-        """The contents as they are now."""
+        """The present contents."""
         with _lock:
             known = _buffer.__get__(self)
             if self.__class__ is not Hosted:  # another thread found no other reference to the memory
@@ -79,7 +79,7 @@ class Hosted(UntypedStorage):
             _buffer.__set__(self, new)
 
     def _remember(self, known: Any) -> None:
-        """Keeps a buffer in mind that an operation may have, which reads the storage twice: ``x[0] += 1`` does."""
+        """Keeps a weak reference to a buffer that a pending write may have read: ``x[0] += 1`` reads twice."""
         if known is not None and self.is_shared():
             self.__dict__["_read"] = [weakref.ref(known), *self._read[:3]]
 
@@ -87,12 +87,12 @@ class Hosted(UntypedStorage):
         """Writes a buffer into the memory.
 
         Args:
-            taken: the buffers that it was made of, where that is known.
+            taken: the operands that it was computed from, if known.
         """
         if isinstance(new, Tracer) or not self._memory.flags.writeable:
-            # A tracer has no contents yet, and read-only memory is not written: there the two differ.
+            # A tracer has no contents yet, and read-only memory cannot be written: sharing ends.
             self._settle()
-        elif new is None:  # the buffer is released for a while
+        elif new is None:  # the buffer is donated
             return
         elif self.is_shared():
             before = [x for ref in self._read if (x := ref()) is not None and any(x is y for y in taken)]
@@ -108,7 +108,7 @@ class Hosted(UntypedStorage):
         return super().give_up(buffer)
 
     def _settle(self) -> None:
-        """Makes it an ordinary storage. The memory stays where its address was told, so that no other has it."""
+        """Makes it an ordinary storage. Memory whose address was read is kept, so that it is not reused."""
         self.__class__ = UntypedStorage  # type: ignore[assignment]
         self.__dict__.pop("_block", None)
         if hasattr(self, "_root"):
@@ -126,7 +126,7 @@ class Hosted(UntypedStorage):
         if not hasattr(self, "_address"):
             self._address = self._memory.__array_interface__["data"][0]
         shown = self.__dict__.get("_shown")
-        if shown is not None:  # its address was told before its memory became NumPy's, too
+        if shown is not None:  # the address was read before the memory was shared with NumPy
             self.show(shown)
         return self._address
 
@@ -136,11 +136,12 @@ _memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 
 
 def _same_bytes(x: np.ndarray, y: np.ndarray) -> bool:
-    """Whether two contiguous arrays hold the same; every use of a shared tensor asks, so it is the C library's."""
+    """Whether two contiguous arrays have the same bytes; by C's ``memcmp``, since each use of a shared tensor
+    checks."""
     return not _memcmp(x.ctypes.data, y.ctypes.data, x.nbytes)
 
 
-#: By the size of elements, integers of that size: of floats, NaN and zeros say less than their bits.
+#: Unsigned integers by element size: floats are compared by their bits, because of NaN and signed zeros.
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -148,8 +149,7 @@ def _write_changes(memory: np.ndarray, before: Sequence[Any], new: np.ndarray) -
     """Writes an operation's changes into shared memory.
 
     Args:
-        before: the buffers that the operation read, of which one is what it changed; every operation reads what it
-            writes.
+        before: the buffers that the operation read; one of them has the contents before the write.
         new: the result.
     """
     bits = _BITS[min(memory.itemsize, 8)]
@@ -174,19 +174,19 @@ def _unshared(memory: np.ndarray) -> bool:
 
 # ---------------------------------------------------------------- parts
 
-#: From how many bytes on memory is large.
+#: The size in bytes from which memory counts as large.
 LARGE = 1 << 16
 #: A part is at most this share of the whole.
 _SHARE = 4
 
 
 def is_large(storage: UntypedStorage) -> bool:
-    """Whether it is memory shared with NumPy, of a size at which looking at all of it takes time."""
+    """Whether a storage shares so much memory with NumPy that comparing all of it takes time."""
     return storage.__class__ is Hosted and storage._memory.nbytes >= LARGE
 
 
 def part_of(storage: UntypedStorage, layout: Layout, offset: int) -> tuple[UntypedStorage, Layout, int]:
-    """The part of large memory at a layout and offset, as a separate storage if it is small; its layout there."""
+    """A separate storage over the part of large memory that a layout covers, if that is small; and the layout in it."""
     span = 1 + sum((n - 1) * s for n, s in zip(layout.size, layout.stride))
     plain = layout.dtype is layout.base.dtype and layout.numel and not layout.conj and not layout.neg
     if not plain or span * layout.dtype.itemsize * _SHARE > storage._memory.nbytes:
@@ -201,13 +201,13 @@ def part_of(storage: UntypedStorage, layout: Layout, offset: int) -> tuple[Untyp
 
 
 def place_of(storage: UntypedStorage, offset: int) -> tuple[UntypedStorage, int]:
-    """The storage that it is a part of, or itself, and where in that an element lies."""
+    """The storage that this one is a part of, or itself, and an element's offset in it."""
     root, start = getattr(storage, "_root", (storage, 0))
     return root, start + offset
 
 
 def rejoin(t: Any) -> None:
-    """Moves a tensor over a part of a storage to the whole storage."""
+    """Moves a tensor from a separate storage over a part of the memory to the whole storage."""
     if hasattr(t._storage, "_root"):
         layout = t._layout
         t._storage, t._offset = place_of(t._storage, t._offset)
@@ -230,20 +230,20 @@ def array_over(storage: UntypedStorage, layout: Layout, offset: int) -> np.ndarr
 
 
 def lent(storage: UntypedStorage, layout: Layout, offset: int) -> np.ndarray:
-    """``array_over``, returned to a caller: the storage keeps its size from now on."""
+    """``array_over`` for a caller outside compat: the storage cannot be resized from now on."""
     place_of(storage, offset)[0].lent = True
     return array_over(storage, layout, offset)
 
 
 def borrowed(array: np.ndarray, dtype: Dtype) -> tuple[UntypedStorage, Layout]:
-    """``storage_over`` an array with other references: the storage keeps its size."""
+    """``storage_over`` an array with other references: the storage cannot be resized."""
     storage, layout = storage_over(array, dtype)
     storage.lent = True
     return storage, layout
 
 
 def _memory_of(storage: UntypedStorage) -> np.ndarray:
-    """The memory of a storage, which becomes a hosted one if it is not yet."""
+    """The NumPy array of a storage, which becomes a hosted one if necessary."""
     storage.look()
     if not isinstance(storage, Hosted):
         # A view, so that references to the array that owns the memory can be counted.
@@ -253,11 +253,11 @@ def _memory_of(storage: UntypedStorage) -> np.ndarray:
     return storage._memory
 
 
-# ---------------------------------------------------------------- from other processes' memory
+# ---------------------------------------------------------------- from shared memory
 
 
 def storage_in(block: Block, base: Base) -> UntypedStorage:
-    """A storage whose memory is one that other processes may have, too."""
+    """A storage over a block of shared memory."""
     storage = UntypedStorage(None, base)
     storage._memory = block.memory.view(base.dtype.numpy).reshape(base.shape)
     storage._block = block
@@ -267,7 +267,7 @@ def storage_in(block: Block, base: Base) -> UntypedStorage:
 
 
 def move_into(storage: UntypedStorage, block: Block) -> None:
-    """Moves the contents of a storage, and of the storages that are parts of it, into other memory."""
+    """Moves the contents of a storage, and of the storages over parts of it, into a block of shared memory."""
     with _lock:
         base, buffer = storage.base, runtime.ready(storage.buffer)
         old = storage._memory if isinstance(storage, Hosted) else None
@@ -297,7 +297,7 @@ def _move_part(part: UntypedStorage, old: np.ndarray, block: Block) -> None:
 
 
 class _Span:
-    """Memory that another array keeps, described for NumPy."""
+    """Describes another array's memory, as writable, by the array interface."""
 
     def __init__(self, keeper: np.ndarray):
         self.base = keeper
@@ -307,7 +307,7 @@ class _Span:
 
 
 def writable(array: np.ndarray) -> np.ndarray:
-    """An array over the same memory that may be written."""
+    """A writable array over the same memory."""
     return array if array.flags.writeable or not array.size else np.asarray(_Span(array))
 
 

@@ -1,9 +1,9 @@
-"""Memory of the operating system that processes have in common.
+"""Shared memory of the operating system.
 
-A ``Block`` is one piece of it, mapped into this process. There are three kinds, by what another process has to know to
-map it too, and so by which of them frees it:
+A ``Block`` is a piece of it that is mapped into this process. There are three kinds, which differ in how another
+process identifies the block, and in who frees it:
 
-- an open file descriptor (``anonymous``): the file has no name, so the memory is gone with the last process that has
+- an open file descriptor (``anonymous``): the file has no name, so the memory is freed with the last process that has
   it mapped or its descriptor open, however that process ends;
 - a name, with a count of users in front of the elements (``named``): the last user removes the file. For killed
   processes, which release nothing, the resource tracker of ``multiprocessing`` removes what is left when the program
@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-#: Where files in memory are, on Linux; elsewhere temporary files do.
+#: The folder of files in memory, on Linux; temporary files elsewhere.
 _FOLDER = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()
 _PREFIX = "torch_"
 #: Bytes in front of the elements of a named block, of which the first four count its users.
@@ -31,14 +31,14 @@ _HEADER = 64
 
 
 class Block:
-    """Memory that is mapped into this process, and may be into others.
+    """Memory that is mapped into this process, and possibly into others.
 
     Attributes:
         memory: its bytes.
-        nbytes: how many.
-        name: of the file, if it has one.
-        key: its key in each process that has it.
-        counted: whether the file is removed when it has no user any more.
+        nbytes: the number of bytes.
+        name: the name of the file, if it has one.
+        key: its key, the same in each process that maps it.
+        counted: whether the last user removes the file.
     """
 
     __slots__ = ("memory", "nbytes", "name", "key", "counted", "_descriptor", "__weakref__")
@@ -46,7 +46,7 @@ class Block:
     def __init__(self, file: int, nbytes: int, name: str | None = None, counted: bool = False):
         start = _HEADER if counted else 0
         self.nbytes, self.name, self.counted = nbytes, name, counted
-        # Nothing of no bytes can be mapped; the arrays over a mapping keep it.
+        # A mapping has at least one byte; arrays over a mapping keep it alive.
         self.memory = np.frombuffer(mmap.mmap(file, start + max(nbytes, 1)), np.uint8)[start : start + nbytes]
         self.key: Any = key_of(file) if name is None else name
         self._descriptor: int | None = None
@@ -58,7 +58,7 @@ class Block:
 
     @property
     def descriptor(self) -> int:
-        """The file's, open as long as the block is there.
+        """The file's descriptor, open as long as the block exists.
 
         Raises:
             ValueError: for a block that has a name instead.
@@ -68,11 +68,11 @@ class Block:
         return self._descriptor
 
     def keep(self) -> None:
-        """Counts one user more: a block that is under way to another process."""
+        """Increments the user count, for a block on its way to another process."""
         _count(str(self.name), 1)
 
     def let_go(self) -> None:
-        """Counts one user less."""
+        """Decrements the user count."""
         _let_go(str(self.name), os.getpid())
 
 
@@ -114,10 +114,10 @@ def named(nbytes: int) -> Block:
 
 
 def of_name(name: str, nbytes: int) -> Block:
-    """The memory of this name, of which this process becomes a user.
+    """Maps the memory of a name; this process is counted as a user.
 
     Raises:
-        RuntimeError: if there is none any more.
+        RuntimeError: if it has been removed.
     """
     try:
         file = os.open(name, os.O_RDWR)
@@ -133,18 +133,18 @@ def of_name(name: str, nbytes: int) -> Block:
 
 
 def of_file(file: int, name: str, nbytes: int) -> Block:
-    """The first bytes of an open file of the user's."""
+    """Maps the first bytes of an open file of the user's."""
     return Block(file, nbytes, name)
 
 
 def _track(name: str, tell: Any) -> None:
-    """Tells the resource tracker of a name, if the memory is of the kind that it can remove."""
+    """Registers or unregisters a name with the resource tracker, if it can remove that kind of memory."""
     if os.path.dirname(name) == "/dev/shm":
         tell("/" + os.path.basename(name), "shared_memory")
 
 
 def _count(name: str, change: int) -> int:
-    """Changes the count of users; returns it. 0 if the file is not there any more."""
+    """Changes the user count and returns it; 0 if the file has been removed."""
     import fcntl
 
     try:
@@ -164,6 +164,6 @@ def _count(name: str, change: int) -> int:
 
 
 def _let_go(name: str, user: int) -> None:
-    """Counts one user less; a forked child was not counted."""
+    """Decrements the user count; does nothing in a forked child, which was not counted."""
     if os.getpid() == user:
         _count(name, -1)

@@ -1,13 +1,12 @@
-"""Storages that processes share: their memory is a block of the operating system's (``shared_memory``).
+"""Storages that processes share: their memory is a block of shared memory (``shared_memory``).
 
-Such a storage is a ``Hosted`` one: reading it gives what the memory holds at that moment, whichever process wrote it,
-    and
-writing it writes the memory at once. Of what is written only the elements that changed go into the memory, so that
-what another process has written beside them meanwhile stays.
+Such a storage is ``Hosted``: a read returns the present contents, whichever process wrote them, and a write changes the
+memory at once. A write stores only the elements that changed, so that concurrent writes of other processes to
+neighbouring elements are kept.
 
-It goes to another process as the means to map the block there: a file descriptor, or a name, as
-``torch.multiprocessing.set_sharing_strategy`` says. In one process one block is one storage: one that comes back is
-the storage that was sent.
+Another process receives the means to map the block: a file descriptor or a name, according to
+``torch.multiprocessing.set_sharing_strategy``. Within a process each block has one storage: a storage that is received
+back is the storage that was sent.
 
 Example:
     >>> import compat as torch
@@ -35,12 +34,12 @@ from compat._core.memory.strides import Base
 from compat._core.types.device import META
 from compat._core.types.dtype import uint8
 
-#: The ways in which memory goes to other processes, by PyTorch's names.
+#: The sharing strategies, by PyTorch's names.
 STRATEGIES = frozenset({"file_system"} if sys.platform in ("darwin", "win32") else {"file_descriptor", "file_system"})
 
 
 class _Choice:
-    """The strategy that was chosen."""
+    """The chosen sharing strategy."""
 
     strategy = min(STRATEGIES)
 
@@ -51,7 +50,7 @@ _known: WeakValueDictionary[Any, UntypedStorage] = WeakValueDictionary()
 
 
 def share(storage: UntypedStorage) -> Block:
-    """The block that a storage is in, into which its contents are moved if it is in none.
+    """The block of a storage; moves its contents into a new one if it has none.
 
     Raises:
         RuntimeError: on the meta device.
@@ -60,13 +59,13 @@ def share(storage: UntypedStorage) -> Block:
 
 
 def share_by_descriptor(storage: UntypedStorage) -> Block:
-    """``share``, so that the block has a descriptor."""
+    """``share``, with a block that has a descriptor."""
     block = storage._block
     return block if block is not None and block.name is None else _moved(storage, shared_memory.anonymous)
 
 
 def share_by_name(storage: UntypedStorage) -> Block:
-    """``share``, so that the block has a name and is counted."""
+    """``share``, with a block that has a name and a user count."""
     block = storage._block
     return block if block is not None and block.counted else _moved(storage, shared_memory.named)
 
@@ -87,11 +86,11 @@ def _moved(storage: UntypedStorage, make: Callable[[int], Block]) -> Block:
 
 
 def storage_of(key: Any, base: Base, make: Callable[[], Block]) -> UntypedStorage:
-    """The storage of a block: the one that this process has of it already, or a new one.
+    """The storage of a block: the existing one of this process, or a new one.
 
     Args:
-        key: the block's.
-        base: what the new one holds.
+        key: the block's key.
+        base: the shape and dtype of a new storage.
         make: maps the block.
     """
     found = _known.get(key)
@@ -102,24 +101,24 @@ def storage_of(key: Any, base: Base, make: Callable[[], Block]) -> UntypedStorag
 
 
 def new_shared(nbytes: int, make: Callable[[int], Block] | None = None) -> UntypedStorage:
-    """A storage of so many bytes in a block of its own."""
+    """A storage of ``nbytes`` bytes in a new block."""
     block = (make or _makers[choice.strategy])(nbytes)
     return storage_of(block.key, bytes_of(nbytes), lambda: block)
 
 
 def bytes_of(nbytes: int) -> Base:
-    """The bytes of a storage."""
+    """The base of a storage of bytes."""
     return Base((nbytes,), uint8)
 
 
-# ---------------------------------------------------------------- under way
+# ---------------------------------------------------------------- pickling for other processes
 
 
 class _Luggage(threading.local):
     """Out-of-band data of a pickle that this thread writes or reads.
 
     Attributes:
-        descriptors: file descriptors, which ``Packed`` counts; None where ``multiprocessing`` has its own ways.
+        descriptors: file descriptors, indexed by ``Packed``; None where ``multiprocessing`` sends descriptors itself.
     """
 
     descriptors: list[int] | None = None
@@ -129,7 +128,7 @@ luggage = _Luggage()
 
 
 class Packed:
-    """The descriptor of this number among those that go beside a pickle."""
+    """A reference to a file descriptor that is sent beside a pickle, by its number."""
 
     __slots__ = ("number",)
 
@@ -137,7 +136,7 @@ class Packed:
         self.number = number
 
     def detach(self) -> int:
-        """The descriptor here, which whoever unpacks the luggage closes."""
+        """The descriptor in this process; the reader of the pickle closes it."""
         assert luggage.descriptors is not None
         return luggage.descriptors[self.number]
 
@@ -146,7 +145,7 @@ class Packed:
 
 
 def reduced_storage(storage: UntypedStorage) -> tuple:
-    """How a storage goes to another process.
+    """The reduction of a storage (a function and its arguments) for another process.
 
     Raises:
         RuntimeError: from the meta device.
@@ -158,7 +157,7 @@ def reduced_storage(storage: UntypedStorage) -> tuple:
         return from_file, (block.name, base)
     if luggage.descriptors is None and choice.strategy == "file_system":
         block = share_by_name(storage)
-        block.keep()  # until it has arrived
+        block.keep()  # until the receiver has mapped it
         return from_name, (block.name, base)
     block = share_by_descriptor(storage)
     if luggage.descriptors is None:
@@ -173,7 +172,7 @@ def _by_descriptor(file: int, base: Base) -> UntypedStorage:
 
 
 def from_descriptor(given: Any, base: Base) -> UntypedStorage:
-    """The storage of a file descriptor; called by unpickling."""
+    """The storage of a file descriptor; used by unpickling."""
     import os
 
     file = given.detach()
@@ -184,21 +183,21 @@ def from_descriptor(given: Any, base: Base) -> UntypedStorage:
 
 
 def from_luggage(given: Packed, base: Base) -> UntypedStorage:
-    """The storage of a descriptor sent beside the pickle; called by unpickling."""
+    """The storage of a descriptor sent beside the pickle; used by unpickling."""
     return _by_descriptor(given.detach(), base)
 
 
 def from_name(name: str, base: Base) -> UntypedStorage:
-    """The storage of a shared-memory name; called by unpickling."""
+    """The storage of a shared-memory name; used by unpickling."""
     nbytes = base.numel * base.dtype.itemsize
     found = storage_of(name, base, lambda: shared_memory.of_name(name, nbytes))
     assert found._block is not None
-    found._block.let_go()  # it has arrived
+    found._block.let_go()  # the sender's count
     return found
 
 
 def from_file(name: str, base: Base) -> UntypedStorage:
-    """The storage of a user's file; called by unpickling."""
+    """The storage of a user's file; used by unpickling."""
     from compat._core.memory.mmap_storage import storage_of_file
 
     return storage_of_file(name, True, base.numel, base.dtype)

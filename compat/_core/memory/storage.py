@@ -1,4 +1,4 @@
-"""Storages: the memory that views of each other share."""
+"""Storages: the memory that a tensor shares with its views."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from funcgrad.runtime.process import Lock
 
 
 class _Clock:
-    """How many transforms that differentiate have begun (``compat._core.tensor.capture_checks``)."""
+    """The number of differentiating transforms that have begun (``compat._core.tensor.capture_checks``)."""
 
     now = 0
 
@@ -29,38 +29,38 @@ _ticking = Lock()
 
 
 def begin() -> int:
-    """Advances the clock as a transform begins, so that storages made later are younger. Returns the time."""
+    """Advances the clock at the entry of a transform, so that storages made later are younger; returns the time."""
     with _ticking:
         clock.now += 1
         return clock.now
 
 
 class UntypedStorage(Moves):
-    """One buffer, and how often it has been written in place.
+    """A buffer and its version counter.
 
-    A buffer is an immutable array, so writing means putting another one in its place. Tensors hold the storage, never
-    the buffer, and so all of them see it.
+    Buffers are immutable arrays, so a write replaces the buffer. Tensors reference the storage, never the buffer, so a
+    write is visible through all of them.
 
     Attributes:
-        buffer: the array; or, inside a transform, what is being traced.
+        buffer: the array; a tracer inside a transform.
         base: its shape and dtype.
-        version: how many in-place operations have written it.
-        born: how many transforms had begun when it was made.
+        version: the number of in-place operations that have written it (``compat._core.tensor.version_counter``).
+        born: the number of differentiating transforms that had begun when it was made.
     """
 
     __slots__ = ("buffer", "base", "version", "born", "_address", "_memory", "_root", "__dict__", "__weakref__")
-    #: The memory that it has in common with other processes (``compat._core.memory.shared_memory``).
+    #: The block of memory that it shares with other processes (``compat._core.memory.shared_memory``).
     _block: Any = None
-    #: The parts of it that are storages of their own (``compat._core.memory.numpy_storage``).
+    #: Storages over parts of its memory (``compat._core.memory.numpy_storage``).
     _parts: Any = None
-    #: How it is seen inside a transform, where that is not as it is (``compat._core.transforms.logical_strides``).
+    #: Its logical strides inside a transform, if they differ (``compat._core.transforms.logical_strides``).
     placing: Any = None
-    #: Whether its memory is, or was, in common with NumPy: its size stays.
+    #: Whether its memory is, or was, shared with NumPy: then it cannot be resized.
     lent = False
     buffer: Any
-    #: What a storage that has its memory in common with NumPy keeps (``compat._core.memory.numpy_storage``).
+    #: The NumPy array whose memory it shares (``compat._core.memory.numpy_storage``).
     _memory: np.ndarray
-    #: Of a part of such a storage: the storage, and at which of its elements the part begins.
+    #: For a storage over a part of another one's memory: that storage, and the element at which the part begins.
     _root: tuple[UntypedStorage, int]
     base: Base
     version: int
@@ -79,32 +79,33 @@ class UntypedStorage(Moves):
 
     @property
     def filename(self) -> str | None:
-        """The file that it is mapped to (``compat._core.memory.mmap_storage``)."""
+        """The path of the mapped file (``compat._core.memory.mmap_storage``); None for other storages."""
         block = self._block
         return None if block is None or block.counted else block.name
 
     def write(self, buffer: Any) -> None:
-        """Puts a buffer of the same shape and dtype in place of the present one."""
+        """Replaces the buffer by one of the same shape and dtype."""
         self.buffer = buffer
 
     def look(self) -> None:
-        """Called before memory in common with NumPy is handed out, which nobody sees being read."""
+        """Called before NumPy gets the memory, whose later reads cannot be intercepted; guarded storages override
+        it."""
 
     def give_up(self, buffer: Any) -> Any:
-        """Releases the present buffer, until another one is put there, so that a program may take it over.
+        """Releases the buffer so that a program may donate it; the program's result replaces it.
 
         Args:
-            buffer: it.
+            buffer: the present buffer.
 
         Returns:
-            What the program may have.
+            The buffer that the program may donate.
         """
         self.buffer = None
         return buffer
 
     @staticmethod
     def from_file(filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
-        """A storage of so many bytes of a file; if ``shared``, writes go to the file."""
+        """A storage of the first ``nbytes`` bytes of a file; if ``shared``, writes go to the file."""
         made: UntypedStorage = _mapped().storage_of_file(filename, shared, nbytes, _byte())
         return made
 
@@ -126,15 +127,15 @@ class UntypedStorage(Moves):
         return True
 
     def data_ptr(self) -> int:
-        """Where its bytes are to be read, 0 if it is empty. Two tensors have a common storage if these are equal.
+        """The address at which its bytes can be read, 0 if it is empty; equal for tensors that share a storage.
 
-        They are copied there when this is called, as a buffer may be anywhere and moves when it is written. Once the
-        storage is gone another one may be there.
+        Each call copies the bytes there, since a buffer may be on any device and is replaced by each write. The address
+        may be reused once the storage is freed.
         """
         if not self.base.numel or self.base.device is META:
             return 0
         memory = self.__dict__.get("_shown")
-        if memory is None and hasattr(self, "_address"):  # where its memory was while that was NumPy's, too
+        if memory is None and hasattr(self, "_address"):  # the address of the memory that it shared with NumPy
             return self._address
         if memory is None or memory.nbytes != self.nbytes():
             memory = self.__dict__["_shown"] = np.empty(self.nbytes(), np.uint8)
@@ -144,10 +145,8 @@ class UntypedStorage(Moves):
         return self._address
 
     def show(self, memory: np.ndarray) -> None:
-        """Copies its bytes to where they are read by address, if they are others than were copied last.
-
-        While it has no values, as in a trace, it does not.
-        """
+        """Copies its bytes to ``memory``, unless they are those copied last; does nothing while a trace has no
+        values."""
         if runtime.capturing():
             return
         buffer = runtime.ready(self.buffer)
@@ -165,7 +164,7 @@ class UntypedStorage(Moves):
 
     @property
     def device(self) -> device:
-        """Where its bytes are."""
+        """The device of its buffer."""
         return self.base.device
 
     def numpy(self) -> np.ndarray:
@@ -181,7 +180,7 @@ class UntypedStorage(Moves):
         return np.ascontiguousarray(self.numpy()).reshape(-1).view(np.uint8)
 
     def check_values(self) -> None:
-        """Whether it has values.
+        """Raises an error for a storage without values.
 
         Raises:
             NotImplementedError: on the meta device.
@@ -214,18 +213,18 @@ class UntypedStorage(Moves):
         self.write(on(self.base.device, runtime.from_numpy(array)))
 
     def byteswap(self, dtype: Dtype) -> None:
-        """Turns the bytes of each element of ``dtype`` round."""
+        """Reverses the bytes of each element of ``dtype``, in place."""
         step = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
         self._write_bytes(self.bytes().reshape(-1, step)[:, ::-1].reshape(-1))
 
     def fill_(self, value: int) -> UntypedStorage:
-        """Writes one byte everywhere; returns the storage."""
+        """Sets every byte to ``value``; returns the storage."""
         self[:] = value
         return self
 
     def copy_(self, source: UntypedStorage, non_blocking: bool = False) -> UntypedStorage:
-        """Writes the bytes of another storage, which has as many or more; returns the storage."""
-        _ = self.buffer  # a write is detected by comparing with the contents
+        """Copies the bytes of another storage of at least this size; returns the storage."""
+        _ = self.buffer  # NumPy's writes are detected by comparing with the contents
         self._write_bytes(source.bytes()[: self.nbytes()].copy())
         return self
 
@@ -240,8 +239,7 @@ class UntypedStorage(Moves):
     __copy__ = clone
 
     def resizable(self) -> bool:
-        """Whether its size may change: not when NumPy was given its memory, or gave it, and not while others refer to
-        it."""
+        """Whether its size may change: not if its memory is, or was, shared with NumPy."""
         return not self.lent
 
     def resize_(self, nbytes: int) -> UntypedStorage:
@@ -259,10 +257,10 @@ class UntypedStorage(Moves):
         return self
 
     def resize_elements(self, numel: int, value: Any = 0) -> None:
-        """Makes it a flat buffer of ``numel`` elements, of which those that are added have one value.
+        """Replaces its buffer by a flat one of ``numel`` elements; added elements have the given value.
 
         Raises:
-            RuntimeError: while others refer to its memory.
+            RuntimeError: if it is not resizable.
         """
         if not self.resizable():
             raise RuntimeError("Trying to resize storage that is not resizable")
@@ -295,7 +293,7 @@ UntypedStorage.__module__ = "torch.storage"  # shown in its name
 
 
 def _of_bytes(given: Any) -> tuple[Any, Base]:
-    """The buffer and its base of a storage of this many bytes, or of these."""
+    """The buffer and the base of a storage of a given size in bytes, or of given bytes."""
     if isinstance(given, int):
         array = np.zeros(given, np.uint8)
     else:
@@ -332,12 +330,12 @@ def new_storage(array: np.ndarray, dtype: Dtype, device: Any = CPU) -> UntypedSt
 
 
 def __getattr__(name: str) -> Any:
-    # Typed storages, which are deprecated, are registered here; their module imports this one.
+    # The module of the deprecated typed storages imports this one.
     if name not in ("TypedStorage", "_dtype_to_storage_type_map"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module("compat._core.memory.typed_storage"), name)
 
 
 def _mapped() -> Any:
-    """The module of memory-mapped and foreign storages, which imports this one."""
+    """The module of memory-mapped storages, which imports this one."""
     return import_module("compat._core.memory.mmap_storage")

@@ -38,11 +38,11 @@ class Moves:
         return bool(self.device.type == "cuda")
 
     def untyped(self) -> Any:
-        """The storage as bytes."""
+        """The untyped storage."""
         return self
 
     def get_device(self) -> int | None:
-        """The number of its device: the CPU has none."""
+        """The index of its device; None for the CPU."""
         found: int | None = self.device.index
         return found
 
@@ -51,7 +51,7 @@ class Moves:
         return False
 
     def cpu(self) -> Any:
-        """The storage on the CPU: itself, if it is there.
+        """The storage on the CPU: itself, if it is on it.
 
         Raises:
             NotImplementedError: on the meta device.
@@ -59,10 +59,10 @@ class Moves:
         return self.to(device=CPU)
 
     def to(self, *, device: Any, non_blocking: bool = False) -> Any:
-        """The storage on a device: itself, if it is there.
+        """The storage on a device: itself, if it is on it.
 
         Raises:
-            AssertionError: for a device that storages do not go to.
+            AssertionError: for the meta device.
             NotImplementedError: from the meta device.
         """
         where = available(device)
@@ -73,10 +73,10 @@ class Moves:
         return self if where is self.device else self._again(_moved(self.untyped(), where))
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
-        """The storage on a GPU: itself, if it is there.
+        """The storage on a GPU: itself, if it is on it.
 
         Raises:
-            AssertionError: where there is none.
+            AssertionError: if there is no GPU.
         """
         return self.to(device="cuda" if device is None else device)
 
@@ -87,7 +87,7 @@ class Moves:
         return False
 
     def share_memory_(self) -> Any:
-        """Moves it into memory that other processes can have, too, unless it is there; returns it.
+        """Moves it into shared memory, unless it is there; returns it.
 
         Raises:
             RuntimeError: on the meta device.
@@ -99,56 +99,56 @@ class Moves:
 
     @classmethod
     def _new_shared(cls, size: int, *, device: Any = "cpu") -> Any:
-        """A new storage in such memory, of so many bytes, or elements where it has a dtype."""
+        """A new storage in shared memory, of ``size`` bytes, or elements if it is typed."""
         available(device)
         return cls._over(_shared().new_shared(size * cls._itemsize()))
 
     @classmethod
     def _new_using_fd_cpu(cls, size: int) -> Any:
-        """``_new_shared``, in memory that is known by a file descriptor."""
+        """``_new_shared``, in memory identified by a file descriptor."""
         return cls._over(_shared().new_shared(size * cls._itemsize(), shared_memory.anonymous))
 
     @classmethod
     def _new_using_filename_cpu(cls, size: int) -> Any:
-        """``_new_shared``, in memory that is known by a name."""
+        """``_new_shared``, in memory identified by a name."""
         return cls._over(_shared().new_shared(size * cls._itemsize(), shared_memory.named))
 
     @classmethod
     def _new_shared_fd_cpu(cls, fd: int, size: int) -> Any:
-        """The storage over memory of which the descriptor and the size are known."""
+        """The storage over shared memory, given its descriptor and size."""
         nbytes = size * cls._itemsize()
         return cls._over(_shared().from_luggage(_Open(fd), _shared().bytes_of(nbytes)))
 
     @classmethod
     def _new_shared_filename_cpu(cls, manager: Any, handle: bytes, size: int) -> Any:
-        """The storage over memory of which the name and the size are known.
+        """The storage over shared memory, given its name and size.
 
         Args:
-            manager: the program's own; where PyTorch has a process that removes files, this has none.
+            manager: the address of PyTorch's manager process, which removes files; there is none here.
         """
         name, nbytes = os.fsdecode(handle), size * cls._itemsize()
         base = _shared().bytes_of(nbytes)
         return cls._over(_shared().storage_of(name, base, lambda: shared_memory.of_name(name, nbytes)))
 
     def _share_fd_cpu_(self) -> tuple[int, int]:
-        """Moves it into memory that is known by a file descriptor; returns that and the size."""
+        """Moves it into memory identified by a file descriptor; returns the descriptor and the size."""
         return _shared().share_by_descriptor(self.untyped()).descriptor, self.size()
 
     _get_shared_fd = _share_fd_cpu_
 
     def _share_filename_cpu_(self) -> tuple[bytes, bytes, int]:
-        """Moves it into memory that is known by a name; returns nothing for a manager, the name and the size."""
+        """Moves it into memory identified by a name; returns an empty manager address, the name and the size."""
         return b"", os.fsencode(_shared().share_by_name(self.untyped()).name), self.size()
 
     def _shared_incref(self) -> Any:
-        """Counts one more user of memory that is known by a name; returns the storage."""
+        """Increments the user count of memory identified by a name; returns the storage."""
         block = self.untyped()._block
         if block is not None and block.counted:
             block.keep()
         return self
 
     def _shared_decref(self) -> Any:
-        """Counts one user less."""
+        """Decrements the user count of memory identified by a name; returns the storage."""
         block = self.untyped()._block
         if block is not None and block.counted:
             block.let_go()
@@ -156,11 +156,11 @@ class Moves:
 
     @classmethod
     def _over(cls, storage: Any) -> Any:
-        """A storage of this class with the memory of an untyped one."""
+        """A storage of this class over an untyped one."""
         return storage
 
     def _again(self, storage: Any) -> Any:
-        """A storage of this one's dtype with the memory of an untyped one."""
+        """A storage of this one's dtype over an untyped one."""
         return storage
 
     @classmethod
@@ -169,7 +169,7 @@ class Moves:
 
 
 class _Open:
-    """An open file that stays its owner's."""
+    """A file descriptor that its owner keeps open."""
 
     __slots__ = ("_file",)
 
@@ -177,7 +177,7 @@ class _Open:
         self._file = file
 
     def detach(self) -> int:
-        """It."""
+        """The descriptor."""
         return self._file
 
 

@@ -1,8 +1,8 @@
-"""Lenses: reading and writing the elements of a layout, as pure functions on the buffer.
+"""Reads and writes of strided elements, as pure functions of the buffer.
 
-``read`` gives a tensor's elements in its own shape, ``write`` a new buffer with those elements replaced. Both are a few
-reshapes, slices, transposes and broadcasts, so that they may stand in any program, be differentiated, and be fused by
-XLA into what reads them. The offset may be a number or an array of the program.
+``read`` returns a tensor's elements in its own shape, ``write`` a new buffer with these elements replaced. Both consist
+of reshapes, slices, transposes and broadcasts, so they can be part of any program, be differentiated, and be fused by
+XLA into their consumers. The offset is a number or an array.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def read(buffer: Any, layout: Layout, offset: Any = 0) -> Any:
     kind = layout.access[0]
     x = reinterpret(buffer, layout.base.dtype, layout.dtype)
     if kind == "empty":
-        # Of no elements, yet of this buffer: so that its gradient is zeros rather than none.
+        # A slice of the buffer, so that the buffer's gradient is zeros rather than None.
         return _reshape(_slice(_flat(x), (0,)), tuple(layout.size))
     x = _READ[kind](x, layout, offset)
     if layout.conj:
@@ -53,14 +53,14 @@ def write(buffer: Any, layout: Layout, offset: Any, value: Any) -> Any:
     x = _reshape(x, cells(layout.base, layout.dtype))
     made = reinterpret(x, layout.dtype, layout.base.dtype)
     left = layout.base.numel - type_of(made).size
-    if left:  # the rest that does not fill another element
+    if left:  # trailing bytes that are less than one element of the layout's dtype
         tail = s.slice_(_flat(buffer), start=(layout.base.numel - left,), limit=(layout.base.numel,), strides=(1,))
         made = s.concatenate(_flat(made), tail, axis=0)
     return _reshape(made, layout.base.shape)
 
 
 def elements_of(memory: np.ndarray, dtype: Any) -> np.ndarray:
-    """Gapless memory as elements of a dtype, of which the last may not be whole: that one is left out."""
+    """Contiguous memory as elements of a dtype, without trailing bytes that are less than one element."""
     flat, size = memory.reshape(-1), np.dtype(dtype).itemsize
     if flat.nbytes % size:
         flat = flat[: flat.nbytes // size * size // flat.itemsize]
@@ -77,7 +77,7 @@ def to_numpy(buffer: Any, layout: Layout, offset: int = 0) -> np.ndarray:
     else:
         flat = elements_of(np.ascontiguousarray(whole), layout.dtype.numpy)[offset:]
         strides = [n * layout.dtype.itemsize for n in layout.stride]
-        # NumPy knows no letter for some dtypes of one byte.
+        # NumPy has no type code for some dtypes of one byte.
         bare = flat.view(np.uint8) if flat.itemsize == 1 else flat
         array = np.lib.stride_tricks.as_strided(bare, tuple(layout.size), strides, writeable=False).view(flat.dtype)
     if layout.conj:
@@ -121,13 +121,13 @@ def _slice(x: Any, limit: Ints, strides: Ints | None = None) -> Any:
 
 
 def _sorted_dims(layout: Layout) -> list[int]:
-    """The dimensions that move through memory, from the slowest to the fastest."""
+    """The dimensions with more than one element and a stride, from the outermost to the innermost in memory."""
     moving = [(st, n, d) for d, (n, st) in enumerate(zip(layout.size, layout.stride)) if n > 1 and st > 0]
     return [d for _, _, d in sorted(moving, reverse=True)]
 
 
 def _arrange(x: Any, layout: Layout, dims: Sequence[int]) -> Any:
-    """The tensor, from an array whose axes are its dimensions ``dims``: the others are repetitions."""
+    """The tensor, from an array whose axes are its dimensions ``dims``; broadcasts along the others."""
     order = sorted(range(len(dims)), key=dims.__getitem__)
     x = _transpose(x, order)
     size = tuple(layout.size)
@@ -159,7 +159,7 @@ def _read_whole(x: Any, layout: Layout, offset: Any) -> Any:
 
 
 class _Grid:
-    """Where a grid's slices lie: per axis, how many places with what step, and where it starts."""
+    """The slices of a grid: per axis the number of elements, the step, and the start."""
 
     def __init__(self, layout: Layout, offset: Any):
         _, self.shape, axes = layout.access
@@ -177,15 +177,15 @@ class _Grid:
 
 
 def _vector(numbers: Sequence[Any]) -> Any:
-    """Numbers, given or computed, side by side."""
+    """Scalars, constant or traced, as a vector."""
     pieces = [np.array([n]) if isinstance(n, np.integer) else s.full(n, (1,)) for n in numbers]
     return s.concatenate(*pieces, axis=0) if len(pieces) > 1 else pieces[0] if pieces else None
 
 
 def _digits(offset: Any, shape: Ints, spans: Ints) -> list[Any]:
-    """Where windows of ``spans`` that begin at a flat offset start, along each axis."""
+    """The starts along each axis of windows of sizes ``spans`` that begin at a flat offset."""
     digits: list[Any] = []
-    slower = False  # whether the offset counts places along slower axes, too
+    slower = False  # whether the offset moves along an outer axis, too
     for n, span, unit in zip(shape, spans, contiguous_strides(shape)):
         if span == n:
             digits.append(np.int64(0))
@@ -216,7 +216,7 @@ def _write_grid(x: Any, layout: Layout, offset: Any, value: Any) -> Any:
 
 
 def _over(window: Any, value: Any, padding: dict[str, Ints]) -> Any:
-    """``value`` written over ``window``, with gaps where ``padding`` has interior padding."""
+    """``window`` with ``value`` written into it, except where ``padding`` has interior padding."""
     zero = type_of(value).dtype.type(0)
     mask = s.pad(s.full(np.bool_(True), type_of(value).shape), np.bool_(False), **padding)
     return e.select(mask, s.pad(value, zero, **padding), window)
@@ -226,7 +226,7 @@ def _over(window: Any, value: Any, padding: dict[str, Ints]) -> Any:
 
 
 class _Shifted:
-    """A flat window, and the shape in which its elements are a corner."""
+    """A flat window, and the shape in which its elements are the leading corner."""
 
     def __init__(self, layout: Layout, offset: Any):
         self.strides = layout.access[1]
@@ -274,7 +274,7 @@ def _write_shifted(x: Any, layout: Layout, offset: Any, value: Any) -> Any:
 
 
 def _indices(layout: Layout, offset: Any, dims: Sequence[int]) -> Any:
-    """The flat places of the elements along ``dims``; made by the program, so that no table is kept."""
+    """The flat indices of the elements along ``dims``, computed by the program so that they need no memory."""
     shape = tuple(layout.size[d] for d in dims)
     total: Any = np.int64(offset) if isinstance(offset, int) else offset
     for axis, d in enumerate(dims):
@@ -337,7 +337,7 @@ def _complex(x: Any) -> Any:
 
 
 def _lanes(x: Any, k: int) -> list[Any]:
-    """Every k-th element along the last dimension (of all, if that does not divide), from 0, from 1, ..."""
+    """Every k-th element along the last dimension (of the flat array, if k does not divide it), from 0, from 1, ..."""
     if type_of(x).shape[-1] % k:
         x = _flat(x)
         x = _slice(x, (type_of(x).size // k * k,))

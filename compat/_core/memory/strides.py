@@ -1,9 +1,9 @@
-"""Layouts: how a tensor's elements lie in a storage's buffer.
+"""Layouts: sizes, strides and dtypes of tensors, relative to the buffers of their storages.
 
-A storage's buffer is an array kept in the shape it was made in; seen flat, in row-major order, it is the memory that
-strides and offsets speak of. A ``Layout`` says which of its elements a tensor has, and in which order. Layouts are
-interned, so that they serve as dictionary keys by identity, and they leave the offset out: ``x[0]`` and ``x[1]`` have
-the same layout, and a program compiled for one takes the other's offset as an argument.
+A storage's buffer is an array that keeps the shape in which it was made; flattened in row-major order, it is the memory
+to which strides and offsets refer. A ``Layout`` describes which of its elements a tensor has, and in which order.
+Layouts are interned, so that they serve as dictionary keys by identity, and do not include the offset: ``x[0]`` and
+``x[1]`` have the same layout, and a program compiled for one takes the other's offset as an argument.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Base:
 
     Attributes:
         shape, dtype: the buffer's.
-        traced: whether it is something being traced, or nothing but a type, rather than an array.
-        device: where it is.
-        numel: how many elements it has.
+        traced: whether the buffer is a tracer, or a meta tensor's type, rather than an array.
+        device: its device.
+        numel: the number of elements.
     """
 
     __slots__ = ("shape", "dtype", "traced", "device", "numel", "__weakref__")
@@ -69,22 +69,21 @@ class Layout:
     """Which elements of a buffer a tensor has.
 
     Attributes:
-        base: the buffer that it was made for.
+        base: the shape and dtype of the buffer.
         size, stride, dtype: the tensor's, strides counted in its own elements.
         conj, neg: whether the elements are read conjugated, or negated (the views that ``Tensor.conj`` and the
             imaginary part of one make).
-        access: how a lens reaches the elements (see ``access_of``).
-        whole: whether they are all of the buffer, each once, so that no offset is needed to find them.
-        contiguous: whether they lie in row-major order without gaps.
-        dense: whether they lie without gaps and overlaps, in whatever order.
-        lens: a place for the lens that reads and writes them; ``lens.py`` fills it.
+        access: the access method, see ``access_of``.
+        whole: whether they are all elements of the buffer, each once, so that the offset is zero.
+        contiguous: whether they are in row-major order without gaps.
+        dense: whether they have no gaps and overlaps, in any order of dimensions.
     """
 
     __slots__ = (
         "base", "size", "stride", "dtype", "conj", "neg", "access",
-        "ndim", "numel", "whole", "contiguous", "dense", "lens", "__weakref__",
+        "ndim", "numel", "whole", "contiguous", "dense", "__weakref__",
     )  # fmt: skip
-    #: Whether it is of a type that overrides operators: then there is no plan for it.
+    #: Whether its tensor is of a class that overrides operators: then there is no plan for it.
     overridden = False
     base: Base
     size: Size
@@ -98,7 +97,6 @@ class Layout:
     whole: bool
     contiguous: bool
     dense: bool
-    lens: Any
 
     def __repr__(self) -> str:
         return f"Layout({tuple(self.size)}, stride={self.stride}, {self.dtype}, {self.access[0]} of {self.base})"
@@ -112,7 +110,7 @@ def layout_of(
 ) -> Layout:
     """The layout of a tensor of ``size`` and ``stride`` that starts at element ``offset`` of a buffer.
 
-    The offset decides only how the elements can be reached; it is not part of the result.
+    The offset affects only the access method; it is not part of the layout.
     """
     place = (base, size, stride, offset, dtype, conj, neg)
     found = _places.get(place)
@@ -123,7 +121,7 @@ def layout_of(
     return found
 
 
-# What was asked, offsets included, is remembered for a while: finding how to reach elements takes longer than looking.
+# A cache by arguments, the offset included: computing the access method takes longer than a look-up.
 _places: Cache[tuple, Layout] = Cache(Group("layouts by offset", 16384))
 
 
@@ -134,7 +132,7 @@ def _intern(base: Base, size: Ints, stride: Ints, offset: int, dtype: Dtype, con
     if found is None:
         found = _layouts.find(key)
     if found is None:
-        array_dtype(dtype)  # raises where there are no arrays
+        array_dtype(dtype)  # raises for a dtype without arrays
         layout = Layout()
         layout.base, layout.size, layout.stride, layout.dtype = base, Size(size), tuple(stride), dtype
         layout.conj, layout.neg, layout.access = conj, neg, access
@@ -142,13 +140,12 @@ def _intern(base: Base, size: Ints, stride: Ints, offset: int, dtype: Dtype, con
         layout.whole = access[0] in ("whole", "empty")
         layout.contiguous = is_contiguous(size, stride)
         layout.dense = is_dense(size, stride)
-        layout.lens = None
         found = _layouts.add((base, layout.size, layout.stride, dtype, conj, neg, access), layout)
     return found
 
 
 def contiguous_layout(size: Ints, dtype: Dtype, traced: bool = False, device: Device = CPU) -> Layout:
-    """The layout of a new row-major tensor over a buffer of its own."""
+    """The layout of a new row-major tensor over a new buffer."""
     size = tuple(size)
     key = (size, dtype, traced, device._name)
     found = _contiguous.get(key)
@@ -194,24 +191,23 @@ def cells(base: Base, dtype: Dtype) -> Ints:
     return (*base.shape[:-1], last // want) if base.shape and last % want == 0 else (flat,)
 
 
-# ---------------------------------------------------------------- how elements are reached
+# ---------------------------------------------------------------- access methods
 
 
 def access_of(base: Ints, size: Ints, stride: Ints, offset: int) -> tuple:
-    """How to reach a layout's elements, the first of these that can:
+    """The method by which programs read and write a layout's elements, the first of these that applies:
 
     ``("empty",)``
-        there are none;
+        no elements;
     ``("whole",)``
-        all of the buffer, each once, dimensions permuted: reshape and transpose;
+        reshape and transpose: all elements of the buffer, each once;
     ``("grid", shape, axes)``
-        the buffer reshaped to ``shape``, then sliced; ``axes`` says, per axis of it, which dimension of the tensor runs
-        along it and with what step (``None``: the axis is cut down to one place). Where the slices start depends on
-        the offset;
+        reshape to ``shape``, then slice; ``axes`` has for each axis the dimension of the tensor along it and its step
+        (None: the slice has one element along the axis). The start of the slices depends on the offset;
     ``("shifted", extents)``
-        the flat buffer from the offset on, padded and reshaped to ``extents``, then sliced from zero;
+        slice the flat buffer from the offset on, pad, reshape to ``extents``, and slice from zero;
     ``("gather",)``
-        anything, element by element.
+        gather each element.
     """
     if 0 in size:
         return ("empty",)
@@ -239,8 +235,7 @@ def _packed(dims: Sequence[tuple[int, int, int]]) -> bool:
 
 
 def _radices(base: Ints, dims: Sequence[tuple[int, int, int]], total: int) -> list[Ints]:
-    """Shapes of the buffer whose axes may hold the dimensions: its own, and its own split where a stride falls
-    inside."""
+    """Candidate shapes for a grid: the buffer's own, and the same with axes split at the tensor's strides."""
     shape = tuple(n for n in base if n != 1)
     places = {*contiguous_strides(shape), 1}
     split = sorted(places | {s for s, _, _ in dims}, reverse=True)
@@ -251,7 +246,7 @@ def _radices(base: Ints, dims: Sequence[tuple[int, int, int]], total: int) -> li
 
 
 def _assign(shape: Ints, dims: Sequence[tuple[int, int, int]], offset: int) -> tuple | None:
-    """Each dimension's axis and step, or None where two meet on one axis or one runs past its end."""
+    """For each axis its dimension and step; None if two dimensions share an axis or one exceeds it."""
     axes: list[tuple[int, int] | None] = [None] * len(shape)
     strides = contiguous_strides(shape)
     for s, n, d in dims:
@@ -271,7 +266,7 @@ def _assign(shape: Ints, dims: Sequence[tuple[int, int, int]], offset: int) -> t
 
 
 def contiguous_strides(size: Ints) -> Ints:
-    """Row-major strides; a dimension of size zero counts as one."""
+    """Row-major strides; a dimension of size zero counts as size one."""
     result = [1] * len(size)
     for d in range(len(size) - 2, -1, -1):
         result[d] = result[d + 1] * max(size[d + 1], 1)
@@ -279,18 +274,18 @@ def contiguous_strides(size: Ints) -> Ints:
 
 
 def room(size: Sequence[int], stride: Sequence[int], offset: int = 0) -> int:
-    """How many elements memory has to have for those of a size and strides, from its beginning; 0 for none of them."""
+    """The number of elements that memory needs for a size, strides and an offset; 0 for no elements."""
     return 0 if 0 in size else offset + 1 + sum((n - 1) * s for n, s in zip(size, stride))
 
 
 def check_reach(size: Sequence[int], stride: Sequence[int], offset: int, itemsize: int, nbytes: int) -> None:
-    """Whether elements of ``itemsize`` bytes stay inside memory of ``nbytes``.
+    """Checks that elements of ``itemsize`` bytes are inside memory of ``nbytes`` bytes.
 
     Args:
-        stride: of each dimension; none for row-major ones, as PyTorch's message shows them.
+        stride: the strides; empty for row-major ones, as in PyTorch's message.
 
     Raises:
-        RuntimeError: if not.
+        RuntimeError: if one is outside.
     """
     need = room(size, stride or contiguous_strides(tuple(size)), offset) * itemsize
     if need > nbytes:
@@ -302,16 +297,16 @@ def check_reach(size: Sequence[int], stride: Sequence[int], offset: int, itemsiz
 
 
 def checked_place(size: Any, stride: Any, offset: Any, itemsize: int, nbytes: int | None) -> tuple[Ints, Ints, int]:
-    """A given size, strides and offset, as the arguments of a layout.
+    """Checks a user's size, strides and offset, and returns them as tuples of integers.
 
     Args:
-        itemsize: bytes of an element.
-        nbytes: the memory's size; None where there is no memory.
+        itemsize: the bytes of an element.
+        nbytes: the memory's size; None without memory.
 
     Raises:
-        TypeError: for an argument that is not an integer, or no sequence of them.
-        RuntimeError: for negative numbers, for another count of strides than of sizes, for numbers beyond 64 bits, and
-            for elements outside the memory.
+        TypeError: for an argument that is not an integer, or not a sequence of integers.
+        RuntimeError: for negative numbers, different numbers of sizes and strides, numbers beyond 64 bits, and elements
+            outside the memory.
     """
     for name, given in (("size", size), ("stride", stride)):
         if not isinstance(given, tuple | list) or not all(map(_is_int, given)):
@@ -355,7 +350,7 @@ def _short(given: Any) -> str:
 
 
 def channels_last_strides(size: Ints) -> Ints:
-    """Strides of (N, C, *spatial) with the channels next to each other in memory; a size of zero counts as zero."""
+    """The strides of a tensor (N, C, *spatial) in ``channels_last`` order; a size of zero makes outer strides zero."""
     order = (0, *range(2, len(size)), 1)
     result = [0] * len(size)
     step = 1
@@ -390,7 +385,7 @@ def is_channels_last(size: Ints, stride: Ints, ndim: int = 4) -> bool:
 
 
 def is_dense(size: Ints, stride: Ints) -> bool:
-    """Whether the elements lie without gaps and overlaps, in whatever order of dimensions."""
+    """Whether the elements have no gaps and overlaps, in any order of dimensions."""
     if 0 in size:
         return True
     expected = 1
@@ -403,9 +398,9 @@ def is_dense(size: Ints, stride: Ints) -> bool:
 
 @memoized("strides of views", 4096)
 def view_strides(size: Ints, stride: Ints, new: Ints) -> Ints | None:
-    """The strides with which a tensor can be seen in another shape, or None where it must be copied.
+    """The strides of a view in another shape, or None if a copy is needed.
 
-    The original dimensions fall into runs, each evenly spaced in memory; every run must be a run of new dimensions.
+    Dimensions that are evenly spaced in memory form runs; each run must consist of whole new dimensions.
     """
     if prod(size) == 0:
         return tuple(stride) if tuple(size) == tuple(new) else contiguous_strides(new)
@@ -425,7 +420,7 @@ def view_strides(size: Ints, stride: Ints, new: Ints) -> Ints | None:
 
 
 def _runs(size: Ints, stride: Ints) -> list[tuple[int, int]]:
-    """Neighbouring dimensions that one step walks through: (number of elements, step), from left to right."""
+    """Runs of dimensions that are evenly spaced in memory: (number of elements, step), from left to right."""
     runs: list[tuple[int, int]] = []
     length, step = 1, stride[-1]
     for d in range(len(size) - 1, -1, -1):
@@ -437,10 +432,10 @@ def _runs(size: Ints, stride: Ints) -> list[tuple[int, int]]:
 
 
 def broadcast_size(*sizes: Ints) -> Ints:
-    """The size that all broadcast to.
+    """The common size of operands that broadcast against each other.
 
     Raises:
-        RuntimeError: where two sizes do not match.
+        RuntimeError: if two sizes do not match.
     """
     result: list[int] = list(sizes[0]) if sizes else []
     for size in sizes[1:]:
@@ -463,14 +458,14 @@ def broadcast_size(*sizes: Ints) -> Ints:
 
 
 def elementwise_strides(operands: Sequence[tuple[Ints, Ints]], size: Ints) -> Ints:
-    """The strides that PyTorch gives to the result of an elementwise operation.
+    """The strides of the result of an elementwise operation, as in PyTorch's ``TensorIterator``.
 
     Args:
         operands: size and stride of each tensor operand, zero-dimensional ones and numbers included.
         size: the size of the result.
 
-    The result follows the operands' memory order: theirs if they all have the same gapless one, otherwise the order in
-    which the first operand in which they are not ambiguous has its dimensions.
+    The result has the operands' strides if these are equal and dense. Otherwise the first operand whose strides are not
+    ambiguous determines the order of dimensions.
     """
     if all(s == size for s, _ in operands):
         if all(is_contiguous(*o) for o in operands):
@@ -499,11 +494,11 @@ def _broadcast_strides(size: Ints, stride: Ints, to: Ints) -> Ints:
 
 
 def memory_order(strides: Sequence[Ints], size: Ints) -> list[int]:
-    """Dimensions from the fastest to the slowest. Some pairs are ambiguous (strides of zero), hence a sort by
-    insertion."""
+    """Dimensions from the innermost to the outermost in memory. An insertion sort, since the order of some pairs is
+    ambiguous (stride zero)."""
 
     def after(a: int, b: int) -> int:
-        """Positive if dimension ``a`` belongs outside ``b``, negative if inside, 0 if no operand can say."""
+        """Positive if dimension ``a`` is outside ``b``, negative if inside, 0 if no operand determines it."""
         for stride in strides:
             if stride[a] == 0 or stride[b] == 0:
                 continue
@@ -535,13 +530,13 @@ def preserved_strides(size: Ints, stride: Ints) -> Ints:
 
 
 def overlaps_itself(size: Ints, stride: Ints) -> bool:
-    """Whether two elements surely share a place: a dimension of stride zero."""
+    """Whether a dimension has stride zero, so that elements share memory."""
     return 0 not in size and any(s == 0 and n > 1 for n, s in zip(size, stride))
 
 
 def overlap(a: Layout, a_offset: int, b: Layout, b_offset: int) -> str:
-    """How two tensors of one storage share elements: ``"none"``, ``"full"``, ``"partial"`` or ``"unknown"``, as
-    PyTorch tells."""
+    """The overlap of two tensors of one storage, as PyTorch classifies it: ``"none"``, ``"full"``, ``"partial"`` or
+    ``"unknown"``."""
     if a_offset == b_offset and a.size == b.size and a.stride == b.stride:
         return "full"
     if not a.numel or not b.numel:

@@ -56,9 +56,9 @@ def _storage_of(args: Sequence[Any], dtype: Dtype, device: Any) -> UntypedStorag
 
 
 class TypedStorage(Moves, metaclass=_OfDtype):
-    """A storage seen as elements of a dtype.
+    """A storage interpreted as elements of a dtype.
 
-    Called with a size, or with the elements; ``wrap_storage`` is a storage to see so.
+    Called with a size, or with the elements; ``wrap_storage`` is an untyped storage to wrap.
 
     Attributes:
         dtype: the dtype of its elements.
@@ -78,7 +78,7 @@ class TypedStorage(Moves, metaclass=_OfDtype):
 
     @classmethod
     def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
-        """A storage of so many elements of a file; if ``shared``, writes go to the file."""
+        """A storage of the first ``size`` elements of a file; if ``shared``, writes go to the file."""
         from compat._core.memory.mmap_storage import storage_of_file
 
         dtype = cls._wanted("from_file")
@@ -110,7 +110,7 @@ class TypedStorage(Moves, metaclass=_OfDtype):
 
     @property
     def filename(self) -> str | None:
-        """The file that it is mapped to."""
+        """The path of the mapped file; None for other storages."""
         return self._storage.filename
 
     @property
@@ -155,7 +155,7 @@ class TypedStorage(Moves, metaclass=_OfDtype):
         return self._storage.resizable()
 
     def resize_(self, size: int) -> None:
-        """Makes it hold ``size`` elements."""
+        """Resizes it to ``size`` elements."""
         self._storage.resize_(size * self.dtype.itemsize)
 
     def _elements(self) -> np.ndarray:
@@ -186,7 +186,7 @@ class TypedStorage(Moves, metaclass=_OfDtype):
         self._storage._write_bytes(elements.view(np.uint8))
 
     def fill_(self, value: Any) -> TypedStorage:
-        """Writes one value everywhere; returns the storage."""
+        """Sets every element to ``value``; returns the storage."""
         self[:] = value
         return self
 
@@ -263,4 +263,4 @@ def class_of(dtype: Dtype) -> Any:
 def __getattr__(name: str) -> Any:
     if name != "Storage":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return class_of(dtypes.get_default_dtype())  # ``torch.Storage`` is another when the default dtype is
+    return class_of(dtypes.get_default_dtype())  # ``torch.Storage`` depends on the default dtype

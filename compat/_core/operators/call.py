@@ -1,4 +1,4 @@
-"""One way of calling an operation: which operands are tensors, which are numbers, which are absent."""
+"""The form of a call of an operation: which operands are tensors, numbers or absent, with static arguments."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from compat._core.operators.opmath import HALVES, SINGLE
 from compat._core.operators.plan import Kind, type_of_kind
 from compat._core.schema.parameter import Param
 from compat._core.types import dtype as dtypes
+from compat._core.types.type_promotion import common_dtype
 from funcgrad.core.ir import ArrayType
 from funcgrad.core.tracing import Tracer, type_of
 from funcgrad.primitives.elementwise import cast, real
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class Call:
-    """An operation with its static arguments, and with which operands are tensors, numbers or absent.
+    """The form of a call, from which a kernel is made.
 
     Attributes:
         inputs: the names of the kernel's inputs: parameters, ``tensors[0]``, ``tensors[1]``, ... for sequences.
-        operands: which of them are operands rather than numbers.
-        edges: which of them a node has an edge for.
+        operands: the indices of operands rather than numbers.
+        edges: the indices of inputs for which a node has an edge.
     """
 
     def __init__(self, op: Op, args: Sequence[Any], numbers: tuple, statics: dict[str, Any]):
@@ -59,7 +60,7 @@ class Call:
         ]
 
     def arguments(self, arrays: Sequence[Any]) -> dict[str, Any]:
-        """What the declared function is called with, by parameter."""
+        """The arguments of the body, by parameter."""
         found: dict[str, Any] = {}
         for p, slot in self.slots:
             if slot is None:
@@ -82,7 +83,7 @@ class Call:
         return list(result) if isinstance(result, tuple | list) else [result]
 
     def promoted(self, arrays: Sequence[Any]) -> list[Any]:
-        """The operands in their common dtype, where the operation promotes."""
+        """The operands in their common dtype, if the operation promotes."""
         result = list(arrays)
         if self.op.row.dtypes.promote is None:
             return result
@@ -98,7 +99,7 @@ class Call:
         return result
 
     def _alike(self, types: Sequence[ArrayType | None]) -> bool:
-        """Whether the operands are of one floating-point dtype, which then is the common one, and none is a number."""
+        """Whether all operands have one floating-point dtype, and none is a number, so that nothing is promoted."""
         found = None
         for i in self.promotable:
             t = types[i]
@@ -109,11 +110,11 @@ class Call:
         return found is not None and found not in HALVES
 
     def _unrounded(self, i: int, x: Any) -> bool:
-        """Whether an operand is not rounded to half precision: for PyTorch's kernels it is a number."""
+        """Whether an operand stays in float32, as PyTorch's kernels take it as a number."""
         return self.inputs[i] in self.op.row.dtypes.unrounded.split() and x is not None and not type_of(x).ndim
 
     def common(self, types: Sequence[ArrayType | None]) -> Any:
-        """The dtype that PyTorch's rules give the operands, as NumPy's."""
+        """The operands' common dtype by PyTorch's rules, as a NumPy dtype."""
         groups: tuple[list, list, list] = ([], [], [])
         seen: set[tuple] = set()
         for i in self.promotable:
@@ -125,7 +126,7 @@ class Call:
             elif (t.dtype, not t.ndim) not in seen:
                 seen.add((t.dtype, not t.ndim))
                 groups[not t.ndim].append(dtypes.from_numpy(t.dtype))
-        common = dtypes.combine(*groups)
+        common = common_dtype(*groups)
         if self.op.row.dtypes.promote == "float" and common.category < dtypes.FLOATING:
             common = dtypes.get_default_dtype()
         return dtypes.array_dtype(common)
@@ -156,13 +157,13 @@ class Call:
         return dict(zip(self.inputs, kinds))
 
     def elementwise_strides(self, kinds: Sequence[Kind], types: Sequence[ArrayType]) -> list[Any]:
-        """Strides that follow the operands' memory order. Numbers count: they are tensors without dimensions. What is
-        brought to the common dtype counts as the copy that PyTorch makes of it, which has no strides of zero."""
+        """The strides of elementwise results. A number counts as a zero-dimensional tensor. A promoted operand counts
+        as PyTorch's copy of it, which has no strides of zero."""
         for kind in kinds:
             if not isinstance(kind, Layout) or not kind.contiguous or kind.size != kinds[0].size:
                 break
         else:
-            return [None] * len(types)  # row-major, as they are
+            return [None] * len(types)  # row-major, like all operands
         common = None if self.op.row.dtypes.promote is None else self.common([type_of_kind(k) for k in kinds])
         operands = []
         for i in self.operands:
@@ -181,7 +182,7 @@ def _cast(x: Any, dtype: Any) -> Any:
 
 
 def _fit(grad: Any, operand: Any) -> Any:
-    """A gradient summed to the operand's size, and in its dtype."""
+    """A gradient, summed to the operand's size and cast to its dtype."""
     if grad is None or operand is None:
         return None
     have = grad.type if isinstance(grad, Tracer) else type_of(grad)

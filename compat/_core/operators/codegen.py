@@ -1,9 +1,9 @@
 """The functions that run a plan and make its nodes, as generated source.
 
-Every instruction of them is paid on every operation, so they have no loops over operands and ask nothing that is known
-when the plan is made: which operands are buffers, which begin somewhere in one, which are numbers, which a node keeps.
-As with a named tuple's methods, the text is made, and compiled once for all plans that are alike. Where ``runner.c`` is
-compiled, it does the same, and the written functions only what is rare.
+They run on every operation, so they are specialized by the plan: without loops over operands, and without checks
+whether an operand is a buffer, has an offset, is a number, or is saved. Like a named tuple's methods they are source
+text, which is compiled once for all plans with the same text. If ``runner.c`` is compiled, it replaces them except in
+rare cases.
 
 Example:
     >>> import compat as torch
@@ -21,7 +21,7 @@ Example:
         node.next_functions = (e0,)
         node.numbers = ()
         node.saved = ()
-        if hooks.used: made(node)
+        if hooks.used: record_stack(node)
         r0 = record(code, (v0._storage.buffer,), ())
         t0 = make(r0, layout0)
         t0._rg = True
@@ -39,8 +39,9 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from compat._core.autograd.anomaly_mode import made
-from compat._core.autograd.node import NO_EDGE, Node, leaf_edge
+from compat._core.autograd.accumulate_grad import leaf_edge
+from compat._core.autograd.anomaly_mode import record_stack
+from compat._core.autograd.node import NO_EDGE, Node
 from compat._core.autograd.saved_variable import HookStack, SavedResult, save, save_result
 from compat._core.memory.storage import UntypedStorage, clock
 from compat._core.memory.strides import Layout
@@ -56,11 +57,11 @@ from funcgrad.runtime import deferred
 if TYPE_CHECKING:
     from compat._core.operators.plan import Plan
 
-#: What an input is to a plan's program: a buffer, a buffer and where in it to begin, a number.
+#: The kind of a program's input: a buffer, a buffer with an offset, a number.
 BUFFER, BUFFER_AND_OFFSET, NUMBER = range(3)
-#: How a plan gives its caller the only result itself.
+#: The ``finish`` of a plan with one result.
 ONE: Callable[[list[Any]], Any] = itemgetter(0)
-#: Messages take what is below this folder for the library's.
+#: The filename of generated functions: frames below this folder are the library's in messages.
 _PLACE = os.path.join(os.path.dirname(__file__), "<run>")
 
 _native = twin(
@@ -73,8 +74,8 @@ _native = twin(
 
 
 def runner(plan: Plan) -> Callable[[Sequence[Any]], Any]:
-    """What runs a plan whose program is recorded: from tensors and numbers to what ``plan.finish`` makes of the
-    results."""
+    """The function that runs a plan whose program is recorded: from tensors and numbers to the result of
+    ``plan.finish``."""
     if _native is None or plan.make_tensor is not new_tensor:
         return _written_runner(plan)
     node: tuple[Any, ...] = ((), (), (), (), ())
@@ -88,13 +89,13 @@ def runner(plan: Plan) -> Callable[[Sequence[Any]], Any]:
 
 
 def _inputs(plan: Plan) -> tuple[tuple[Any, ...], ...]:
-    """The program's inputs for a ``Runner``: which value, what it is, and of a number its bounds."""
+    """The program's inputs for a ``Runner``: the index of the value, its kind, and the bounds of a number."""
     free = None, None, None
     return tuple([(i, what, *(plan.bounds.get(i, free) if what == NUMBER else free)) for i, what in plan.places])
 
 
 class _Late:
-    """The written function, made when it is called first: where there is a ``Runner``, it rarely is."""
+    """The generated function, compiled at its first call: with a ``Runner`` it is rarely called."""
 
     __slots__ = ("plan", "function")
 
@@ -120,7 +121,7 @@ def _written_runner(plan: Plan) -> Callable[[Sequence[Any]], Any]:
 
 
 def node_maker(plan: Plan) -> Callable[[Sequence[Any]], Any]:
-    """What makes a plan's nodes, results not yet kept."""
+    """The function that makes a plan's nodes, before their results are saved."""
     lines = ["def make_node(values):", *_unpacked(plan), *_node(plan), "return node"]
     return _function(plan, "\n    ".join(lines), _scope(plan))
 
@@ -128,13 +129,13 @@ def node_maker(plan: Plan) -> Callable[[Sequence[Any]], Any]:
 def _scope(plan: Plan) -> dict[str, Any]:
     return dict(
         new=object.__new__, kind=plan.node, plan=plan, next_sequence=next_sequence, NO_EDGE=NO_EDGE,
-        leaf_edge=leaf_edge, hooks=HookStack, save=save, save_result=save_result, made=made,
+        leaf_edge=leaf_edge, hooks=HookStack, save=save, save_result=save_result, record_stack=record_stack,
     )  # fmt: skip
 
 
 def _function(plan: Plan, source: str, scope: dict[str, Any]) -> Callable[[Sequence[Any]], Any]:
-    """A function of a text, with code of its own: Python notes in it which classes it meets, and is quick where it is
-    one, as a plan's node is."""
+    """A function with its own copy of the code: Python specializes code by the classes that it meets, and each plan has
+    its own node class."""
     code = _compiled(source)
     return FunctionType(code.replace(co_name=f"{code.co_name} {plan.kernel.name}"), scope)
 
@@ -151,8 +152,8 @@ def _compiled(source: str) -> CodeType:
 
 
 def written_run(plan: Plan) -> str:
-    """The text of ``runner``'s function."""
-    buffers, numbers = "", ""  # each followed by a comma, so that they are tuples whatever their number
+    """The source of ``runner``'s function."""
+    buffers, numbers = "", ""  # each item ends with a comma, so that a single one is a tuple, too
     for i, what in plan.places:
         if what == NUMBER:
             bounds = plan.bounds.get(i)
@@ -184,7 +185,7 @@ def _unpacked(plan: Plan) -> list[str]:
 
 
 def _node(plan: Plan) -> list[str]:
-    """Makes a node that keeps operands."""
+    """The lines that make a node and save operands."""
     lines = ["node = new(kind)", "node.plan = plan", "node._sequence = next_sequence()", "node._hooks = None"]
     functions = ""
     for place, i in enumerate(plan.edges):
@@ -203,12 +204,12 @@ def _node(plan: Plan) -> list[str]:
         saved += f"(v{i},v{i}._counter.version),"
     lines += [f"node.next_functions = ({functions})", f"node.numbers = ({given})"]
     if not plan.saves:
-        return [*lines, "node.saved = ()", "if hooks.used: made(node)"]
+        return [*lines, "node.saved = ()", "if hooks.used: record_stack(node)"]
     return [
         *lines,
         "if hooks.used:",
         f"    node.saved = ({packed})",
-        "    made(node)",
+        "    record_stack(node)",
         "else:",
         "    try:",
         f"        node.saved = ({saved})",
@@ -218,7 +219,7 @@ def _node(plan: Plan) -> list[str]:
 
 
 def _kept_results(plan: Plan) -> list[str]:
-    """Makes the node keep those results that backward needs."""
+    """The line that saves the results that backward needs."""
     through = plan.differentiable
     kept = [f"save_result(t{nr}, {nr})," if through[nr] else f"save(t{nr})," for nr in plan.results]
     return [f"node.saved += ({''.join(kept)})"] if kept else []

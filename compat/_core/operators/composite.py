@@ -1,4 +1,4 @@
-"""Functions in terms of other operators: how they are made public with schemas, and how they write into ``out``."""
+"""Composites, functions of other operators: their publication with schemas, and their ``out`` variants."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from compat._core.tensor.registry import named, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode, no_grad
 
-#: What schemas of functions that make a tensor take last.
+#: The last arguments in the schemas of factories.
 OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
 
@@ -36,24 +36,24 @@ def composite(
     errors: Literal["after", "before", "own"] = "after",
     last: str = "",
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Makes a function of tensors public that calls other operations; the graph is theirs.
+    """Publishes a function that calls other operations, which are recorded in its place.
 
     Args:
-        schemas: its overloads, in PyTorch's grammar; none for what PyTorch writes in Python, whose errors are Python's.
-        names: where it appears; by default in ``torch`` and ``Tensor``, under the name that the schemas have.
-        out: whether it takes ``out``, a tensor for the result; a function ``(result, out, operands)`` that raises
-            where one may not be written into the other (``compat._core.operators.out.of_dtype``); ``"own"`` for a
-            function with an ``out`` of its own, which its parameters need not show.
-        without_out: the names of overloads that have no ``out`` though others do.
-        errors: when its arguments are compared with the schemas: ``"after"`` a call has failed; ``"before"`` it is
-            called, for a function that would take what PyTorch does not; ``"own"`` for a method that does it itself.
-        last: the operation by which PyTorch writes into ``out``; errors about tensors that require grad name it.
+        schemas: its overloads, in PyTorch's grammar; none for PyTorch's Python functions, whose errors are Python's.
+        names: its addresses; by default in ``torch`` and ``Tensor``, under the name of the schemas.
+        out: whether it has an argument ``out``; a function ``(result, out, operands)`` that raises an error for a
+            result that may not be written into ``out`` (``compat._core.operators.out.of_dtype``); ``"own"`` for a
+            function that handles ``out`` itself.
+        without_out: the names of overloads without ``out``.
+        errors: when arguments are checked against the schemas: ``"after"`` a call has failed; ``"before"`` the call,
+            for a function that would accept more than PyTorch's; ``"own"`` for a method that checks them itself.
+        last: the operation by which PyTorch writes into ``out``, for errors about tensors that require grad.
 
     Raises:
-        OpDeclarationError: for ``errors`` that there are not, and for neither schemas nor names.
+        OpDeclarationError: for another value of ``errors``, and for neither schemas nor names.
 
     Example:
-        Above ``kron`` stands ``@composite("kron(Tensor self, Tensor other) -> Tensor", out=...)``.
+        The row of ``kron`` is ``@composite("kron(Tensor self, Tensor other) -> Tensor", out=...)``.
 
         >>> print(signature(named("torch.kron")))
         (input: 'Tensor', other: 'Tensor', *, out: 'Tensor | None' = None) -> 'Tensor'
@@ -68,7 +68,7 @@ def composite(
         if errors == "own":
             publish(function, *methods)
         else:
-            publish_methods(function, methods, errors == "before")  # which take no out
+            publish_methods(function, methods, errors == "before")  # methods have no ``out``
         given = function
         if out and out != "own":
             takes = out if callable(out) else _takes_its_own
@@ -89,7 +89,7 @@ def _takes_its_own(result: Tensor, out: Tensor, operands: Any) -> None:
 
 
 def _with_out(function: Callable[..., Any], takes: Callable[..., None], where: str, last: str) -> Callable[..., Any]:
-    """A function that also takes ``out``, public at an address."""
+    """The public function at an address, with an argument ``out``."""
     name = function.__name__
     casts = rule_of(where) is not None
 

@@ -1,7 +1,7 @@
-"""What a row says of an operator: its overloads, and how it is seen from outside.
+"""The declaration of an operator: its schemas and options.
 
-Everything is typed and looked at when the row is declared: an option that is not known, one that names what there is
-not, or one that contradicts another raises ``OpDeclarationError`` where the row stands.
+Options are typed and checked when the row is declared: an unknown option, an unknown name, or a contradiction between
+options raises ``OpDeclarationError`` at import.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ Check = Callable[..., None]
 
 
 def check_names(operator: str, option: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Whether an option of a row names what there is.
+    """Checks the names in an option of a row.
 
     Raises:
-        OpDeclarationError: naming what there is not.
+        OpDeclarationError: for an unknown name.
     """
     for name in given:
         if name not in known:
             there = ", ".join(known) or "nothing"
-            raise OpDeclarationError(f"{operator}: {option} names {name!r}, which is none of what there is: {there}")
+            raise OpDeclarationError(f"{operator}: {option} has the unknown name {name!r}; known are: {there}")
 
 
 class OpDeclarationError(Exception):
-    """An operation's declaration does not fit what it does."""
+    """An operation's declaration contradicts itself, its schema or its body."""
 
 
 class Late:
-    """A check made when operands are known to go together: code for their dtype is what PyTorch looks for last.
+    """A check after those of devices, overlap and broadcasting: in PyTorch dtypes are checked last, by the kernel.
 
     Args:
         check: the check.
-        early: what is checked before.
+        early: a check before those.
     """
 
     __slots__ = ("check", "early")
@@ -61,7 +61,7 @@ def declared(schemas: Sequence[str], **marked: Collection[str]) -> tuple[list[Fu
         marked: ``static``, ``traced`` and ``without_edge``, as ``parameters`` takes them.
 
     Raises:
-        OpDeclarationError: for none, for those of different operators, and for ``marked`` names that there are not.
+        OpDeclarationError: without schemas, for schemas of different operators, and for unknown names in ``marked``.
     """
     if not schemas:
         raise OpDeclarationError("a row begins with a schema")
@@ -76,20 +76,19 @@ def declared(schemas: Sequence[str], **marked: Collection[str]) -> tuple[list[Fu
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Dtypes:
-    """How operands come to the dtype that is computed in.
+    """The dtype in which an operation computes.
 
     Attributes:
-        promote: ``"common"``: operands may be numbers and are brought to their common dtype; ``"float"``: to a floating
-            one at least; None: operands come as they are.
-        of: which operands are promoted; all of them if empty.
-        numbers: whether operands may be numbers; by default where an overload has a ``Scalar`` in place of a
-            ``Tensor``.
-        unrounded: operands that, where they are numbers or have no dimensions, promotion leaves in single precision
-            though the others are in half; the body rounds the result (``compat._core.operators.opmath``).
-        converts: whether operands are brought to the dtype of the result, with PyTorch's warning where that leaves out
-            imaginary parts; by default where there is an argument ``dtype``.
-        fits: numbers that PyTorch converts to the dtype it computes in, by name, each with the rule that says which
-            that is (``compat._core.types.scalar_conversion``): one that does not fit is refused.
+        promote: ``"common"``: operands may be numbers and are promoted to their common dtype; ``"float"``: to a
+            floating-point dtype at least; None: no promotion.
+        of: the operands that are promoted; empty for all.
+        numbers: whether operands may be numbers; by default if an overload has a ``Scalar`` in place of a ``Tensor``.
+        unrounded: operands that stay in float32 among float16 or bfloat16 operands if they are numbers or
+            zero-dimensional; the body rounds the result (``compat._core.operators.opmath``).
+        converts: whether operands are converted to the dtype of the result, with PyTorch's warning about discarded
+            imaginary parts; by default if there is an argument ``dtype``.
+        fits: by name, numbers that the dtype of a rule must be able to represent
+            (``compat._core.types.scalar_conversion``), as PyTorch converts them to it.
     """
 
     promote: Literal["common", "float"] | None = None
@@ -103,23 +102,24 @@ class Dtypes:
         if self.promote not in (None, "common", "float"):
             raise OpDeclarationError(f"promote is 'common', 'float' or None, not {self.promote!r}")
         if self.promote is None and (self.of or self.unrounded):
-            raise OpDeclarationError("'of' and 'unrounded' are about operands that are promoted, and none is")
+            raise OpDeclarationError("'of' and 'unrounded' need 'promote'")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """What a schema does not say of its arguments; names are separated by blanks.
+    """Properties of arguments that a schema lacks; names are separated by blanks.
 
     Attributes:
-        static: numbers that the program is compiled for, and dimensions that the body gets as they were given.
-        traced: floats that the compiled program takes as arguments.
-        integers: operands that PyTorch takes as integers instead of as a tensor of them: nodes show them so.
-        deprecated: the keyword arguments that came among the tensors in PyTorch's deprecated overloads.
-        shows: more names that nodes show: functions of the static arguments by name, and of ``layouts``, a dictionary.
-        results: the names by which ``saves`` and the backward formula know several results, in the order in which the
-            body gives them; by default as the schema has them.
-        without_out: the names of overloads that have no ``out`` though others do, as messages say.
-        alone: raises PyTorch's own error where all operands are numbers; by default the first is said to be no tensor.
+        static: numbers that are static, and dimensions that the body gets as given.
+        traced: floats that are inputs of the compiled program.
+        integers: operands that nodes show as tuples of integers instead of tensors, as in PyTorch.
+        deprecated: the keyword arguments that PyTorch's deprecated overloads have among the tensors.
+        shows: further attributes of nodes: functions of the static arguments by name, and of a dictionary ``layouts``.
+        results: the names of several results in ``saves`` and the backward formula, in the order of the body's results;
+            by default those of the schema.
+        without_out: the names of overloads without ``out``, for messages.
+        alone: raises PyTorch's own error if all operands are numbers; by default the error is that of an argument that
+            is not a tensor.
     """
 
     static: str = ""
@@ -134,13 +134,13 @@ class Arguments:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gradients:
-    """What has no gradient.
+    """Operands and results without a gradient.
 
     Attributes:
-        without: operands that never have one, and for which a node has no edge: indices, masks, weights of classes.
-        constant: which results have none though they are floating.
-        detached: which results the node shows as if they had none, though its own derivative goes through them.
-        undefined: whether PyTorch has no derivative for it, though tensors are floating: its node raises when run.
+        without: operands without an edge: indices, masks, weights of classes.
+        constant: the numbers of floating-point results without a derivative.
+        detached: the numbers of results that users get detached, though the derivative goes through them.
+        undefined: whether PyTorch has no derivative: the node's backward raises an error.
     """
 
     without: str = ""
@@ -151,12 +151,12 @@ class Gradients:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Overlap:
-    """What an in-place call does with memory that is shared.
+    """The handling of overlapping memory in an in-place call.
 
     Attributes:
-        itself: a target whose elements share places: True if it may be written, since the same is written everywhere,
-            or a function with the operator's parameters that does it; by default it is refused.
-        inputs: whether inputs that share memory with the target are refused, even all of it.
+        itself: for a target with internal overlap: True if it may be written, since all elements get the same value, or
+            a function with the operator's parameters that writes it; by default an error.
+        inputs: whether inputs that overlap with the target raise an error, even if they overlap fully.
     """
 
     itself: bool | Callable[..., Any] = False
@@ -170,26 +170,25 @@ class Declaration:
     Attributes:
         schemas: the overloads that the body computes, in PyTorch's grammar.
         node: the name of the backward node; None if there is no derivative.
-        saves: what the node shows as ``_saved_...``: operands (``self``), results (``result``, ``result1``, or the name
-            that the schema gives them), arguments, metadata of operands (``self.sym_sizes``). It keeps what its
-            gradients need; with ``!`` a name is kept though they may do without, with ``?`` where the operand's own
-            gradient is wanted.
+        saves: the ``_saved_...`` attributes of the node: operands (``self``), results (``result``, ``result1``, or the
+            schema's names), arguments, metadata of operands (``self.sym_sizes``). A node saves only the tensors that
+            its gradients need; with ``!`` a name is always saved, with ``?`` if that operand has a gradient.
         names: the addresses of the function and of its in-place variant, which ends with an underscore; by default
-            ``torch`` and ``Tensor`` under its own name, pointwise also ``Tensor.NAME_``. ``""`` for an operator that
-            only others call.
-        dtypes: how operands come to the dtype that is computed in.
+            ``torch`` and ``Tensor`` under its own name, pointwise also ``Tensor.NAME_``. ``""`` for an internal
+            operator.
+        dtypes: promotion and conversion of operands.
         layout: the memory order of the results: ``"pointwise"`` for that of the operands, which broadcast;
             ``"contiguous"``; ``"like:NAME"`` for an operand's; or a function ``(operands, types) -> strides per
-            result`` of a dictionary of layouts. After ``"pointwise, "`` the others broadcast, too.
-        check: a function with the operator's parameters that raises PyTorch's errors; called before anything else, and
-            only for combinations of layouts and static arguments not seen before (so it must not look at values).
+            result`` of a dictionary of layouts. After ``"pointwise, "`` operands broadcast with the other layouts, too.
+        check: a function with the operator's parameters that raises PyTorch's errors; called first, and only if there
+            is no plan for the layouts and static arguments, so it must not depend on values.
         values: a function with the operator's parameters, called before every run, for errors that depend on values (an
-            index out of bounds). It makes every call slower and waits for the values: only where PyTorch looks.
-        out: whether there is an ``out=`` variant; by default for what appears in ``torch``. ``"cast"``: one that takes
-            a tensor of any dtype that the result can be cast to, as those that promote do. A function ``(result, out,
-            operands)`` that raises where one result may not be written into one tensor
+            index out of bounds). It makes every call slower and waits for the values.
+        out: whether there is an ``out=`` variant; by default for functions in ``torch``. ``"cast"``: ``out`` may have
+            any dtype to which the result can be cast, as for operators that promote. A function ``(result, out,
+            operands)`` that raises an error for a result that may not be written into ``out``
             (``compat._core.operators.out.of_dtype``). An operator with a ``dtype`` computes in that of ``out``.
-        arguments, gradients, overlap: as their classes say.
+        arguments, gradients, overlap: see their classes.
     """
 
     schemas: tuple[str, ...]
@@ -212,14 +211,14 @@ class Declaration:
 def check_row(
     name: str, row: Declaration, params: Sequence[Param], results: Sequence[str], inplace: Sequence[str]
 ) -> None:
-    """Whether a row fits the operator's parameters, and itself.
+    """Checks a row for contradictions with the operator's parameters and between options.
 
     Args:
         results: the names of several results.
-        inplace: where the in-place variant appears.
+        inplace: the addresses of the in-place variant.
 
     Raises:
-        OpDeclarationError: naming the operator, the option and what is wrong.
+        OpDeclarationError: naming the operator, the option and the contradiction.
     """
     tensors = [p.name for p in params if p.kind in ("array", "arrays")]
     dynamic = [p.name for p in params if p.dynamic]
@@ -253,7 +252,7 @@ def check_row(
 
 
 def _check_saves(name: str, row: Declaration, every: list[str], tensors: list[str], results: Sequence[str]) -> None:
-    also = ["self"] if "input" in every else []  # which is what nodes call it
+    also = ["self"] if "input" in every else []  # the name in nodes' attributes
     of_tensors = [s for s in row.saves.split() if "." in s]
     check_names(name, "saves", [s.partition(".")[0] for s in of_tensors], [*tensors, *also])
     plain = [s.rstrip("!?") for s in row.saves.split() if "." not in s]
@@ -276,10 +275,10 @@ def _check_layout(name: str, row: Declaration, tensors: list[str]) -> None:
 
 
 def check_body(name: str, body: Callable[..., Any], params: Sequence[Param]) -> None:
-    """Whether a function can be called with the operator's arguments.
+    """Checks that a body can be called with the operator's arguments.
 
     Raises:
-        OpDeclarationError: if not.
+        OpDeclarationError: if it cannot.
     """
     code = getattr(body, "__code__", None)
     if code is None:

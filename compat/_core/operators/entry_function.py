@@ -1,10 +1,10 @@
-"""Calling an operator: cleaning arguments by their kinds, keys of plans, and the generated entry function.
+"""The entry functions of operators: generated code that looks up a plan, conversion of arguments, and keys of plans.
 
-What users call is generated for each operator from its parameters (``compat._core.schema.parameter``). It looks for a
-plan by what the arguments are: layouts of tensors, types of numbers, static values. Where there is none, where an
-argument is not of its kind yet (a list for a tuple, NumPy's integer for Python's), or where a mode sees operators, the
-call goes to ``miss``: through the layers of ``compat._core.dispatch.dispatcher`` to the operator, which cleans the
-arguments here and makes a plan.
+The public function of an operator is generated from its parameters (``compat._core.schema.parameter``). It looks up a
+plan by the layouts of tensors, the types of numbers, and static values. If there is no plan, if an argument must be
+converted (a list to a tuple, NumPy's integer to Python's), or if a mode intercepts operators, it calls ``miss``: the
+call goes through the layers of ``compat._core.dispatch.dispatcher`` to the operator, which converts the arguments by
+functions of this module and makes a plan.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from compat._core.types import dtype
 from compat._core.types.errors import wrap_dim, wrap_dims, wrong_argument
 from funcgrad.core.caching import memoized
 
-#: Other names under which PyTorch accepts an argument.
+#: PyTorch's aliases of parameters.
 ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
 _ALIASED = frozenset(ALIASES.values()) - {"input"}
 _NUMBERS = (int, float, complex, bool)
 
 
-# ---------------------------------------------------------------- cleaning arguments
+# ---------------------------------------------------------------- conversion of arguments
 
 
 def freeze(value: Any) -> Any:
-    """A static argument in a form that can be part of a key."""
+    """A static argument as a hashable value."""
     kind = type(value)
     if kind is list or kind is tuple:
         return tuple(freeze(v) for v in value)
@@ -68,13 +68,13 @@ def _integers(function: str, p: Param, position: int, value: Any) -> tuple[int, 
 
 
 def cleaned(function: str, p: Param, position: int, value: Any, numbers: bool) -> Any:
-    """An argument of the kind its parameter wants.
+    """An argument, converted to the kind of its parameter.
 
     Args:
-        numbers: whether an ``Array`` may be a number.
+        numbers: whether an operand may be a number.
 
     Raises:
-        TypeError: naming the function, the argument, what was wanted and what came.
+        TypeError: naming the function, the argument, its type and the expected one.
     """
     if value is MISSING:
         raise TypeError(f'{function}() missing 1 required positional arguments: "{p.name}"')
@@ -116,7 +116,7 @@ _PLAIN: dict[str, Callable[[Any], bool]] = {
 
 
 def _stands_for_number(plain: str, value: Any) -> bool:
-    """Whether it is a tensor of one number, where PyTorch takes that for the number."""
+    """Whether a value is a zero-dimensional tensor that PyTorch accepts as a number."""
     if not isinstance(value, Tensor) or plain in ("bool", "str") or value.dim() or value.requires_grad:
         return False
     return plain != "int" or value.dtype.category == dtype.INTEGER
@@ -155,7 +155,7 @@ def _scalar(function: str, p: Param, position: int, value: Any) -> Any:
 
 
 def wrapped(p: Param, value: Any, ndim: int) -> Any:
-    """What the declared function gets for a static argument: dimensions counted from the left."""
+    """The value of a static argument for the declared function: dimensions are counted from the left."""
     if value is None:
         return None
     if p.kind == "dim":
@@ -164,10 +164,10 @@ def wrapped(p: Param, value: Any, ndim: int) -> Any:
 
 
 def renamed(function: str, params: tuple[Param, ...], args: list[Any], named: Mapping[str, Any]) -> list[Any]:
-    """The arguments with those given under another of their names put in place.
+    """The arguments, including those given by an alias of a parameter.
 
     Raises:
-        TypeError: for a name that no parameter has.
+        TypeError: for an unknown name.
     """
     places = {p.name: i for i, p in enumerate(params)}
     for name, value in named.items():
@@ -186,13 +186,13 @@ class Words(Protocol):
 
     @property
     def method(self) -> bool:
-        """Whether it is called as a method."""
+        """Whether the function is called as a method."""
 
     def refuse(self, args: list[Any], more: Sequence[Any], named: Mapping[str, Any], out: Any) -> None:
-        """Raises an error for arguments without a parameter, other than those given by another name of one."""
+        """Raises an error for arguments without a parameter, except those given by an alias."""
 
 
-#: Messages take what is below this folder for the library's.
+#: The folder in the filename of generated functions: frames below it are the library's in messages.
 _HERE = os.path.dirname(__file__)
 _ENTRY = """\
 def function({signature}):
@@ -225,21 +225,21 @@ def entry(
     writes: bool = False,
     autocast: bool = False,
 ) -> FunctionType:
-    """The function that users call: one look-up by what the arguments are, then the plan found there.
+    """The public function of an operator: one look-up by the arguments' kinds, then the plan's ``run``.
 
-    It is generated, as a named tuple's methods are, because every instruction of it is paid on every operation.
+    The code is generated, like a named tuple's methods, because it runs on every operation.
 
     Args:
-        miss: ``(arguments, out, named)``, for the first call of a kind and for arguments that need cleaning.
+        miss: ``(arguments, out, named)``, called if there is no plan or arguments must be converted.
         plans: plans by key; see ``key_of``.
         out: whether there is an ``out`` parameter.
         offsets: whether a tensor's storage offset is part of the key.
-        recorded: whether nodes are made; only then do views have to know what became of their base in the graph.
-        older: what is called, with all of them and ``out``, where there are more positional arguments than parameters.
-        words: returns what makes errors for unknown arguments; called when the function is called first,
-            since functions get theirs when they are published.
-        writes: whether the first parameter is what is written.
-        autocast: whether that casts its arguments, so that it is part of the key.
+        recorded: whether nodes are made; only then must the ``grad_fn`` of views be up to date.
+        older: called with all arguments and ``out`` if there are more positional arguments than parameters.
+        words: returns the object that makes errors for unknown arguments; called at the first call of the function,
+            since it is set when the function is published.
+        writes: whether the first argument is written in place.
+        autocast: whether autocast casts its arguments, so that it is part of the key.
     """
     scope: dict[str, Any] = {}
     made = FunctionType(_waiting.__code__, scope, name)
@@ -249,7 +249,7 @@ def entry(
         if errors is not None:
             scope["refuse"] = errors.refuse
         source, defaults = _source(params, out, offsets, older is not None, _style(errors), writes, autocast)
-        scope.update(  # a parameter may be called mode
+        scope.update(  # names that no parameter has
             grad__mode=mode, active=active, plans=plans, miss=miss, older=older, MISSING=MISSING,
             Tensor=Tensor, TooWide=dtype.TooWide, exact=exact,
             sync=sync if recorded else refresh, sync_written=sync_written, **defaults,
@@ -267,12 +267,12 @@ def entry(
 
 
 def _waiting(*args: Any, **kwargs: Any) -> Any:
-    """What an entry function does when it is called for the first time: most never are, and compiling takes time."""
+    """The code of an entry function before its first call: most are never called, and compiling takes time."""
     return complete()(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821
 
 
 def _style(words: Words | None) -> str:
-    """How an entry function handles unknown arguments: ``"plain"`` leaves the error to Python."""
+    """The handling of unknown arguments: as a function's, a method's, or by Python (``"plain"``)."""
     if words is None:
         return "plain"
     return "method" if words.method else "function"
@@ -281,7 +281,7 @@ def _style(words: Words | None) -> str:
 def _source(
     params: tuple[Param, ...], out: bool, offsets: bool, older: bool, style: str, writes: bool, autocast: bool
 ) -> tuple[str, dict[str, Any]]:
-    """The text of an entry function, and the values of its defaults."""
+    """The source of an entry function, and the values of its defaults."""
     signature, scan, key, values, arguments = [], [], [], [], []
     defaults: dict[str, Any] = {}
     starred = any(map(attrgetter("starred"), params))
@@ -291,7 +291,7 @@ def _source(
     rest = "*more" if older or refused else "*"
     for p in params:
         n = p.name
-        # What may come under another name has to be left out here, and so has what follows it.
+        # A parameter that has an alias, and all after it, need a default.
         defaulted = defaulted or (aliased and p.required and n in ALIASES.values())
         defaulted = defaulted or (refused and (bool(defaults) or not method))
         if p.keyword and not starred and rest not in signature:
@@ -336,15 +336,15 @@ def _source(
 
 @memoized("code of operations", 4096)
 def _compiled(source: str) -> Any:
-    """The code of an entry function; operations with like parameters share it, since compiling is what takes time."""
+    """The code of an entry function; operations with the same source share it, since compiling takes time."""
     return compile(source, _HERE, "exec")
 
 
 def _scan(p: Param, written: str) -> list[str]:
-    """What is asked of an argument before the plan is looked for.
+    """The source that prepares an argument for the look-up.
 
     Args:
-        written: the parameter that the operation writes into, if there is one.
+        written: the parameter that is written in place, if there is one.
     """
     n = p.name
     if p.kind == "array":
@@ -366,7 +366,7 @@ def _scan(p: Param, written: str) -> list[str]:
             f"except (AttributeError, TypeError): {n}_k = None",
         ]
     if p.starred:
-        # Given as one sequence they are looked for as if they had been given one by one; () is a sequence, too.
+        # One sequence has the same key as separate arguments; () is a sequence, too.
         return [
             f"if len({n}) == 1 and {n}[0].__class__ is not int:",
             f"    if isinstance({n}[0], (tuple, list)): {n} = tuple({n}[0])",
@@ -375,9 +375,9 @@ def _scan(p: Param, written: str) -> list[str]:
     return []
 
 
-#: Numbers that nodes show as they were given: 2 is another one than 2.0.
+#: The annotation of numbers that nodes show: their type is part of the key, since 2 and 2.0 differ.
 _SHOWN = "Number"
-#: What a static argument has to be, where others are equal to it: 1.0 and True are not integers.
+#: The exact types of static arguments, since equal values of other types are not accepted: 1.0 and True for int.
 _EXACT: dict[str, type] = {"int": int, "bool": bool}
 
 
@@ -386,7 +386,7 @@ def _exact_type(p: Param) -> type | None:
 
 
 def exact(value: Any) -> Any:
-    """A static argument in a key where it is neither the default nor of the very type that is wanted.
+    """The key of a static argument that is neither the default nor of the exact type.
 
     Example:
         >>> exact(1.0), exact(True), exact(np.int64(1))
@@ -415,7 +415,7 @@ def _key(p: Param, offsets: bool) -> list[str]:
 def key_of(
     params: tuple[Param, ...], args: list[Any], offsets: bool, recorded: bool = True, autocast: bool = False
 ) -> tuple:
-    """The key under which the entry function looks for a plan."""
+    """The key by which the entry function looks up a plan."""
     key: list[Any] = []
     update = sync if recorded else refresh
     for p, value in zip(params, args, strict=True):

@@ -1,4 +1,4 @@
-"""Plans that do something else before they run."""
+"""Wrappers of plans that check or choose before each run: inference tensors, values, discarded imaginary parts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from compat._core.types.errors import Once
 
 
 class Within:
-    """Plans for operands that require grad though they were made in inference mode.
+    """The plans of a call with inference tensors that require grad.
 
     Args:
-        recorded: for where an operand is a usual tensor, or a number, which PyTorch makes one.
-        plain: for where all of them were made in inference mode.
-        operands: which inputs they are.
+        recorded: the plan if an operand is a normal tensor, or a number, which PyTorch converts to one.
+        plain: the plan if all operands are inference tensors.
+        operands: the indices of the operands among the inputs.
     """
 
     __slots__ = ("recorded", "plain", "operands", "target")
@@ -35,14 +35,14 @@ class Within:
 
 
 class Inspected:
-    """A plan whose operation looks at its arguments' values before each run."""
+    """A plan whose operation checks its arguments' values before each run."""
 
     __slots__ = ("plan", "op", "fixed", "given", "positional", "keywords")
 
     def __init__(self, plan: Any, op: Any, args: Sequence[Any]):
         self.plan = plan
         self.op = op
-        #: The static arguments, with None where there are others; and where those are among the values.
+        #: The static arguments, with None for others; and the indices of the others among the values.
         self.fixed = [None if p.dynamic else a for p, a in zip(op.params, args)]
         self.given: list[tuple[int, int | slice]] = []
         at = 0
@@ -69,12 +69,12 @@ class Inspected:
 
 
 def discards(d: dtype.dtype) -> bool:
-    """Whether complex numbers lose a part in a dtype, of which PyTorch warns."""
+    """Whether a cast of complex numbers to a dtype discards the imaginary part, with PyTorch's warning."""
     return d is not dtype.bool_ and not d.is_complex
 
 
 class Discarding:
-    """A plan that leaves out imaginary parts, and says so."""
+    """A plan that discards imaginary parts, with a warning."""
 
     __slots__ = ("plan", "target")
 

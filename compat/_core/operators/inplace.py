@@ -1,6 +1,7 @@
-"""Writing into tensors: the checks, the memory, the version; their history is ``compat._core.autograd.rebase_history``.
+"""In-place operations: checks, the write to memory, and the version.
 
-An in-place operation computes as the functional one does and writes through the lens.
+An in-place operation runs the program of the functional one and writes the result into the tensor's strided memory.
+``compat._core.autograd.rebase_history`` updates the graph.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat._core.autograd.anomaly_mode import written
 from compat._core.autograd.forward_ad import separate
 from compat._core.autograd.rebase_history import check_recorded, rebase
 from compat._core.memory.numpy_storage import Hosted, place_of
@@ -17,13 +17,14 @@ from compat._core.memory.strides import Base, overlap
 from compat._core.tensor import capture_checks
 from compat._core.tensor.autograd_state import LOOSE, SHARED
 from compat._core.tensor.tensor import Tensor, autograd_of, sync, wrap
+from compat._core.tensor.version_counter import bump_version
 from compat._core.transforms import level_stack, vmap_checks
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.errors import OVERLAPS_INPUT
 
 
 def check_memory(t: Tensor, values: Sequence[Any]) -> None:
-    """Whether ``t`` may be written while ``values`` are read.
+    """Checks that ``t`` may be written by an operation on ``values``.
 
     Raises:
         RuntimeError: for an inference tensor outside inference mode, and as ``check_overlaps``.
@@ -37,12 +38,12 @@ def check_memory(t: Tensor, values: Sequence[Any]) -> None:
 
 
 def check_overlaps(t: Tensor, values: Sequence[Any]) -> None:
-    """Whether none of the inputs shares a part of the memory of ``t``.
+    """Checks that no input overlaps partially with ``t``.
 
-    What is conjugated or negated while it is read is read from a copy.
+    Tensors with the conjugate or negative bit are read from a copy, so they are not checked.
 
     Raises:
-        RuntimeError: if one does.
+        RuntimeError: if one overlaps.
     """
     storage = t._storage
     if t._layout.conj or t._layout.neg:
@@ -54,10 +55,10 @@ def check_overlaps(t: Tensor, values: Sequence[Any]) -> None:
 
 
 def check_apart(values: Sequence[Any], target: int) -> None:
-    """Whether the target shares no memory with what is read, itself included.
+    """Checks that no other input overlaps with the target, even fully.
 
     Raises:
-        RuntimeError: if it does.
+        RuntimeError: if one overlaps.
     """
     t = values[target]
     for i, v in enumerate(values):
@@ -67,16 +68,16 @@ def check_apart(values: Sequence[Any], target: int) -> None:
 
 
 def _overlap(a: Tensor, b: Tensor) -> str:
-    """What two tensors have of their memory in common."""
+    """The overlap of two tensors (``compat._core.memory.strides.overlap``)."""
     (storage, here), (other, there) = place_of(a._storage, a._offset), place_of(b._storage, b._offset)
     return overlap(a._layout, here, b._layout, there) if storage is other else "none"
 
 
 def put(t: Tensor, buffer: Any, traced: bool, name: str = "") -> None:
-    """Replaces the storage's buffer and counts it.
+    """Replaces the buffer of a tensor's storage, and bumps the version.
 
     Args:
-        name: the operation's, for messages.
+        name: the operation's name, for messages.
     """
     if traced:
         separate(t)
@@ -87,10 +88,7 @@ def put(t: Tensor, buffer: Any, traced: bool, name: str = "") -> None:
     storage.write(buffer)
     if traced and not storage.base.traced:
         storage.base = Base(storage.base.shape, storage.base.dtype, True)
-    if t._counter is not None:
-        t._counter.version += 1
-        if mode.anomaly:
-            written(t._counter)
+    bump_version(t)
 
 
 def run_into(plan: Any, values: Sequence[Any]) -> Tensor:
@@ -112,7 +110,7 @@ def run_into(plan: Any, values: Sequence[Any]) -> Tensor:
         kept[plan.target] = old = _snapshot(t)
     node = plan.make_node(kept)
     if old is not None and old._rg:
-        old._node, old._nr = old.clone()._node, 0  # PyTorch keeps a copy, and shows that it is one
+        old._node, old._nr = old.clone()._node, 0  # PyTorch saves a clone, with its node
     put(t, plan.forward(*plan.arguments(values))[0], plan.traced, plan.kernel.name)
     if plan.traced:
         regenerate_layout(t)
@@ -123,23 +121,23 @@ def run_into(plan: Any, values: Sequence[Any]) -> Tensor:
 
 
 def regenerate_layout(t: Tensor) -> None:
-    """The tensor's layout over the buffer that its storage now has."""
+    """Updates the tensor's layout to its storage's new base."""
     if t._view is None:
         t._view = SHARED
     sync(t)
 
 
 def _snapshot(t: Tensor) -> Tensor:
-    """The tensor's value before a write. Buffers are immutable, so keeping the previous one is enough."""
+    """A tensor with the value before a write, over the old buffer, which is immutable."""
     old = wrap(UntypedStorage(t._storage.buffer, t._storage.base), t._layout, t._offset)
     old._rg, old._node, old._nr = t._rg, t._node, t._nr
     return old
 
 
 def become(t: Tensor, view: Tensor) -> Tensor:
-    """Makes ``t`` what a view of it is; returns it.
+    """Turns ``t`` into a view of itself, as ``unsqueeze_`` does; returns it.
 
-    The gradient that it retains, and those that its hooks see, remain those of what it was, as in PyTorch.
+    As in PyTorch, ``retain_grad`` and hooks registered before still refer to the gradient of the old tensor.
     """
     if view._node is not None:
         check_recorded(t)
@@ -149,8 +147,8 @@ def become(t: Tensor, view: Tensor) -> Tensor:
         if t._node is not None and t._node._hooks is not None and t._nr in t._node._hooks.tensor:
             autograd_of(t).hooks = t._node._hooks.tensor[t._nr]
         t._rg, t._node, t._nr = True, view._node, view._nr
+    bump_version(t)
     if t._counter is not None:
-        t._counter.version += 1
         if view._node is not None and t._view is not None and t._view.base is not None:
             t._view.version = t._counter.version
     return t

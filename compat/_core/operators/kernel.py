@@ -1,7 +1,7 @@
-"""Kernels: pure functions of arrays and numbers, and their backward, derived.
+"""Kernels: pure functions of arrays and numbers, with a derived backward.
 
-A kernel is an operation with its static arguments filled in. Its backward is a kernel again, so that it can be
-differentiated in turn.
+A kernel is an operation with fixed static arguments. Its backward is another kernel, so that it can be differentiated
+in turn.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from funcgrad.interpreters.staging import Staging, folding, stage
 from funcgrad.primitives.elementwise import cast, conjugated
 from funcgrad.primitives.shape import zeros
 
-#: Kernels by static arguments; and what all kernels have made of themselves.
+#: The caches of kernels by static arguments, and of their plans, programs and derivatives.
 KERNELS = Group("kernels", 4096)
 _MADE = Group("plans", 16384)
 
@@ -44,8 +44,8 @@ _DIFFERENTIATED = (
     "ReflectionPad2D0 ReflectionPad3D0 Relu0 ReplicationPad1D0 ReplicationPad2D0 ReplicationPad3D0 RreluWithNoise0 "
     "Softshrink0 Threshold0 Threshold1"
 )
-#: The nodes whose gradient PyTorch computes by one operation that has a derivative of its own: it requires grad where
-#: what is saved does, though that decides only which elements get a gradient.
+#: Nodes whose gradient PyTorch computes by one operation with a derivative formula: the gradient requires grad if a
+#: saved #: tensor does, even if that only selects the elements with a gradient.
 OF_ITS_OWN = frozenset(f"{name[:-1]}Backward{name[-1]}" for name in _DIFFERENTIATED.split())
 
 
@@ -54,22 +54,22 @@ class Kernel:
 
     Args:
         name: its name in messages.
-        body: takes one value per input (None for an absent one) and returns a list of arrays.
-        inputs: the inputs' names.
+        body: a function of one value per input (None for an absent one) that returns a list of arrays.
+        inputs: the names of the inputs.
         node: the class of its nodes; None if it has no derivative.
-        strides: how results are laid out: ``(kinds, types) -> strides per result``, None for row-major.
-        edges: which inputs a node has an edge for.
+        strides: the strides of the results: ``(kinds, types) -> strides per result``, None for row-major.
+        edges: the inputs for which a node has an edge.
         saveable: names of the inputs and results (``result0``, ...) that backward may use; None for any input.
-        stated: a backward that was given: ``(inputs, results, cotangents) -> gradient per input``.
-        absent: numbers of the results whose absent gradient is None to the explicit backward formula.
-        constant: numbers of the results without a derivative.
-        shows: what nodes need to know of the call: static arguments by name.
-        keeps: names of inputs and results that nodes keep though backward may do without them.
-        device: where the results are; None for where the operands are.
-        strict: whether these have to be on one device.
-        formula: whether it is a gradient that PyTorch computes by several operations: what a result depends on by
-            comparisons alone then has no part in whether it requires grad.
-        fits: by name, numbers checked for overflow of a dtype, which follows from the first result's.
+        stated: an explicit backward formula: ``(inputs, results, cotangents) -> gradient per input``.
+        absent: the numbers of the results whose missing cotangent is None in the backward formula.
+        constant: the numbers of the results without a derivative.
+        shows: static arguments by name, for nodes.
+        keeps: names of inputs and results that nodes save even if backward does not need them.
+        device: the device of the results; None for that of the operands.
+        strict: whether all operands must be on one device.
+        formula: whether it is a gradient that PyTorch computes by several operations. Then a result does not require
+            grad because of operands that it depends on only by comparisons.
+        fits: numbers by name whose overflow is checked, with the rule from the first result's dtype.
     """
 
     __slots__ = (
@@ -115,7 +115,7 @@ class Kernel:
         self.strict = strict
         self.formula = formula
         self.fits = fits
-        #: What was made of it: plans, programs, derivatives, and how these run.
+        #: Its plans, programs, derivatives and backward kernels.
         self.made: Cache[tuple, Any] = Cache(_MADE)
 
     def call(self, values: Sequence[Any]) -> Sequence[Tensor]:
@@ -136,10 +136,11 @@ class Kernel:
         return self.plan(tuple(kinds), mask).run(values)
 
     def plan(self, kinds: tuple[Kind, ...], mask: tuple[bool, ...] | None, target: int | None = None) -> Plan:
-        """The plan for inputs of these kinds, gradients being wanted for those of ``mask``.
+        """The plan for inputs of given kinds.
 
         Args:
-            target: the input that the result is written into; None for a new tensor.
+            mask: the inputs that require grad; None if nothing is recorded.
+            target: the input into which the result is written; None for a new tensor.
         """
         key = ("plan", kinds, mask, target, mode.inference)
         found = self.made.get(key) or self.made.again(key)
@@ -149,7 +150,7 @@ class Kernel:
         return found
 
     def program(self, types: tuple[ArrayType | None, ...]) -> Program:
-        """What it does to arrays of ``types``; absent inputs (None) have no variable."""
+        """Its program for arrays of ``types``; absent inputs (None) have no variable."""
         found = self.known_program(types)
         if found is None:
             present = [t for t in types if t is not None]
@@ -166,18 +167,18 @@ class Kernel:
         return found
 
     def known_program(self, types: tuple[ArrayType | None, ...]) -> Program | None:
-        """The program for arrays of ``types``, if it was made."""
+        """The cached program for arrays of ``types``, if there is one."""
         found: Program | None = self.made.get(("program", types))
         return self.made.again(("program", types)) if found is None else found
 
     def keep_program(self, types: tuple[ArrayType | None, ...], staged: Program, results: int, first: int) -> Program:
-        """Makes the program for ``types`` of one that begins with it: of its first equations and results."""
+        """Caches the program for ``types``: the first equations and results of a program staged with the gradients."""
         inputs = staged.inputs[: len(types) - types.count(None)]
         found = self.made["program", types] = part(staged, inputs, staged.outputs[:results], self.name, first)
         return found
 
     def derivative(self, types: tuple[ArrayType | None, ...], mask: tuple[bool, ...]) -> Derivative:
-        """The backward for inputs of ``types``, giving gradients where ``mask`` says."""
+        """The backward for inputs of ``types``, with gradients of the inputs in ``mask``."""
         key = ("derivative", types, mask)
         found: Derivative | None = self.made.get(key) or self.made.again(key)
         if found is None:
@@ -186,13 +187,13 @@ class Kernel:
 
 
 class Backward:
-    """How to run a derivative, for gradients of some of the results.
+    """A derivative, specialized for incoming gradients of some of the results.
 
     Attributes:
-        kernel: computes gradients; None where each is one that came in.
-        grads, saved, numbers: its inputs: which incoming gradients, kept tensors and numbers.
-        places: per edge, which of its results is the gradient; ``~i`` for the incoming gradient ``i`` itself; None
-        for none.
+        kernel: computes the gradients; None if each is an incoming one.
+        grads, saved, numbers: its inputs: indices of incoming gradients, saved tensors and numbers.
+        places: per edge the number of the result that is the gradient; ``~i`` for the incoming gradient ``i`` itself;
+            None for no gradient.
     """
 
     __slots__ = ("kernel", "grads", "saved", "numbers", "places")
@@ -209,16 +210,16 @@ class Derivative:
     """The backward of a kernel on inputs of given types.
 
     Attributes:
-        results: how many results the kernel has.
-        kept: which inputs it keeps whether they are needed or not.
-        saved_inputs, saved_results: what a node keeps, in this order: tensors among the inputs, and results.
+        results: the number of the kernel's results.
+        kept: the inputs that are saved even if backward does not need them.
+        saved_inputs, saved_results: the tensors that a node saves, in this order: inputs and results.
     """
 
     def __init__(self, kernel: Kernel, types: tuple[ArrayType | None, ...], mask: tuple[bool, ...]):
         self.kernel = kernel
         self.types = types
         self.mask = mask
-        #: What is made of it with the gradients of all results, which is asked for twice.
+        #: The result of ``_stage`` with the gradients of all results, which is used twice.
         self._whole: tuple[Program, list[int]] | None = None
         #: The kernel's program on these types; None while it is staged together with the gradients.
         self.forward = kernel.known_program(types)
@@ -238,12 +239,12 @@ class Derivative:
         numeric = [t is not None and t.weak for t in types]
         self.saved_inputs = tuple([i for i in range(n) if (used[i] or self.kept[i]) and not numeric[i]])
         self.saved_results = tuple([i for i in range(self.results) if used[n + i] or f"result{i}" in kernel.keeps])
-        #: Whether operands that are numbers are needed, which PyTorch keeps as tensors.
+        #: Whether backward needs operands that are numbers, which PyTorch saves as tensors.
         self.keeps_numbers = any(numeric) and any(used[i] and numeric[i] for i in kernel.edges)
         self._check(used)
 
     def _results_are(self, types: list[ArrayType]) -> None:
-        """Notes the types of the results, and which of them have a derivative."""
+        """Sets the types of the results, and which of them have a derivative."""
         self.out_types, self.results = types, len(types)
         self.differentiable = tuple([t.inexact and i not in self.kernel.constant for i, t in enumerate(types)])
         if self.kernel.formula:
@@ -252,7 +253,7 @@ class Derivative:
             self.differentiable = tuple(map(and_, self.differentiable, depend))
 
     def place_of(self, name: str) -> int | None:
-        """Where a node keeps an input or a result (``result0``), None if it does not."""
+        """The index of an input or a result (``result0``) among the saved tensors; None if it is not saved."""
         if name.startswith("result") and name not in self.kernel.inputs:
             number = int(name.removeprefix("result") or 0)
             return len(self.saved_inputs) + self.saved_results.index(number) if number in self.saved_results else None
@@ -260,10 +261,11 @@ class Derivative:
         return self.saved_inputs.index(i) if i in self.saved_inputs else None
 
     def backward(self, present: tuple[bool, ...], strides: Sequence[Any] | None = None) -> Backward:
-        """How to run it when only some results have gradients.
+        """The backward for incoming gradients of some results.
 
         Args:
-            strides: how to lay out the gradient of each input, None for row-major.
+            present: for each result, whether it has a gradient.
+            strides: the strides of the gradient of each input; None for row-major.
         """
         made, key = self.kernel.made, ("backward", self.types, self.mask, present, strides)
         found: Backward | None = made.get(key) or made.again(key)
@@ -272,7 +274,7 @@ class Derivative:
         return found
 
     def shown(self) -> Program:
-        """The program of the gradients, from those of all results, what is kept, and numbers."""
+        """The program of the gradients, from those of all results, the saved tensors, and numbers."""
         present = self.differentiable
         found = self.backward(present)
         if found.kernel is None:
@@ -298,7 +300,7 @@ class Derivative:
                 )
 
     def _program(self, present: tuple[bool, ...]) -> tuple[Program, list[int]]:
-        """Gradients from (inputs, results, incoming gradients), and which input each output is the gradient of."""
+        """The program from (inputs, results, incoming gradients) to gradients, and the input of each gradient."""
         if present != self.differentiable:
             return self._stage(present)
         if self._whole is None:
@@ -306,16 +308,16 @@ class Derivative:
         return self._whole
 
     def _stage(self, present: tuple[bool, ...] | None) -> tuple[Program, list[int]]:
-        """``_program``, staged.
+        """Stages the results and the gradients together.
 
         Args:
-            present: which results have gradients; None for all that are differentiable, where the program of the
-                results is not known yet: it is staged along with the gradients.
+            present: the results with gradients; None for all differentiable ones, if the program of the results is not
+                known yet and is staged here, too.
         """
         inputs = [t for t in self.types if t is not None]
         staging = Staging(f"the operation {self.kernel.name}")
         owners: list[int] = []
-        computed = 0  # equations, when the results are there
+        computed = 0  # the number of equations that compute the results
 
         def run(*arrays: Any) -> list[Any]:
             given = iter(arrays)
@@ -352,7 +354,7 @@ class Derivative:
         return evaluate(self.forward, [a for a in arrays if a is not None])
 
     def _derived(self, primals: list[Any]) -> tuple[list[Any], Callable[[list[Any]], list[Any]]]:
-        """The results, and their pullback, as funcgrad derives it."""
+        """The results, and the pullback that funcgrad derives."""
         wanted = [i for i, m in enumerate(self.mask) if m]
 
         def f(*arrays: Any) -> Sequence[Any]:
@@ -372,14 +374,14 @@ class Derivative:
                 if g is not None:
                     grads[i] = conjugated(g)
                 elif complete:
-                    # An operand that no result depends on has a gradient nevertheless: zero.
+                    # The gradient of an operand on which no result depends is zero.
                     grads[i] = zeros(type_of(primals[i]))
             return grads
 
         return results, pull
 
     def _stated(self, primals: list[Any]) -> tuple[list[Any], Callable[[list[Any]], list[Any]]]:
-        """The results, and their pullback by the explicit formula."""
+        """The results, and the pullback of the explicit formula."""
         results, stated = self._run(primals), self.kernel.stated
         assert stated is not None
 
@@ -393,7 +395,7 @@ class Derivative:
         return results, pull
 
     def _used(self) -> list[bool]:
-        """Whether each input and each result takes part when all gradients come in."""
+        """For each input and result, whether backward needs it, given the gradients of all results."""
         flags = used_inputs(self._program(self.differentiable)[0])
         for i, t in enumerate(self.types):
             if t is None:
@@ -424,7 +426,7 @@ class Derivative:
         return self._backward_kernel(small, incoming, places, wanted)
 
     def _backward_kernel(self, program: Program, incoming: list[int], places: tuple, strides: list[Any]) -> Backward:
-        """The kernel of the gradients that have to be computed, on what it uses, and on what is kept regardless."""
+        """The kernel of the computed gradients; its inputs are those that it uses, and those that are always saved."""
         flags = used_inputs(program)
         present_inputs = [i for i, t in enumerate(self.types) if t is not None]
         n, r = len(present_inputs), self.results
@@ -466,7 +468,7 @@ class Derivative:
 
 
 def _dependent(program: Program, wanted: Sequence[bool]) -> list[bool]:
-    """Which outputs depend on the inputs that are wanted, by numbers that have derivatives all the way."""
+    """For each output, whether it depends on a wanted input through floating-point values only."""
     reached = {v for v, w in zip(program.inputs, wanted) if w and is_inexact(v.type.dtype)}
     for equation in program.equations:
         if not reached.isdisjoint(equation.inputs):
@@ -475,15 +477,15 @@ def _dependent(program: Program, wanted: Sequence[bool]) -> list[bool]:
 
 
 def _in_dtype_of(variable: Var, x: Any) -> Any:
-    """``x`` as the program wants it: what was written into a narrower tensor has that tensor's dtype."""
+    """``x`` in the dtype of a program's variable; the gradient of a tensor written in place has that tensor's dtype."""
     wanted = variable.type.dtype
     return x if type_of(x).dtype == wanted else cast(x, dtype=wanted)
 
 
 def _cut(program: Program, inputs: int, results: int, cuttable: Sequence[bool]) -> Program:
-    """The program with its first ``results`` outputs made inputs, after the first ``inputs``, where that is allowed.
+    """The program with its first ``results`` outputs turned into inputs, after the first ``inputs``, if ``cuttable``.
 
-    The others get a variable that nothing reads.
+    The others get an unused variable.
     """
     head = set(program.inputs)
     cut: set[Var] = set()

@@ -1,9 +1,9 @@
-"""Writing many tensors at once: one program for all of an optimizer's parameters.
+"""Multi-tensor updates: one program that writes all of an optimizer's parameters and state.
 
-A ``Job`` says what becomes of each of several rows of tensors (a parameter, its gradient, its state) by one pure
-function, its ``rule``. All jobs together are one program, compiled for the tensors' layouts; learning rates and other
-numbers are its inputs. Tensors that share a storage are written one after the other, and 0-d buffers that are the same
-are one input: a step count that is equal for all parameters is computed once.
+A ``Job`` applies one pure function, its ``rule``, to each of several rows of tensors (a parameter, its gradient, its
+state). All jobs of a call are one program, compiled for the tensors' layouts; learning rates and other numbers are its
+inputs. Tensors that share a storage are written one after the other. Identical 0-d buffers are one input, so a step
+count that all parameters share is computed once.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from compat._core.operators.kernel import KERNELS, Kernel
 from compat._core.operators.op_node import make_node_class
 from compat._core.operators.plan import run_traced, type_of_kind
 from compat._core.tensor.tensor import Tensor, sync
+from compat._core.tensor.version_counter import bump_version
 from compat._core.transforms.grad_mode import mode
 from funcgrad import runtime
 from funcgrad.core.caching import Cache, Group
@@ -33,20 +34,20 @@ from funcgrad.interpreters.staging import stage
 from funcgrad.primitives.elementwise import cast
 
 Row = Sequence[Tensor]
-#: ``rule(settings, numbers, row)`` gives the new contents of the first tensors of a row, from the contents of all. The
-#: numbers are arrays of float64 without dimensions.
+#: ``rule(settings, numbers, row)`` returns the new values of the first tensors of a row, from the values of all. The
+#: numbers are zero-dimensional float64 arrays.
 Rule = Callable[[Any, Sequence[Any], Sequence[Any]], Sequence[Any]]
 
 
 class Job(NamedTuple):
-    """What becomes of some rows.
+    """A rule, and the rows to which it is applied.
 
     Attributes:
         rule: the pure function; the same object for the same computation.
-        settings: what it does otherwise for, hashable.
-        numbers: numbers and tensors that are the same for all rows.
-        rows: tensors, in each row as many and as the rule takes them.
-        written: how many of a row's tensors, the first ones, are written.
+        settings: the rule's static settings, hashable.
+        numbers: numbers and tensors that all rows share.
+        rows: rows of tensors, the arguments of the rule.
+        written: the number of tensors, at the beginning of each row, that are written.
     """
 
     rule: Rule
@@ -60,8 +61,8 @@ class _Program(NamedTuple):
     """A compiled call.
 
     Attributes:
-        run: from buffers and numbers to buffers.
-        results: for each written tensor, which of the results is its storage's new buffer.
+        run: runs it, from buffers and numbers to buffers.
+        results: for each written tensor the number of the result that is its storage's new buffer.
         traced: whether it is replayed into a surrounding trace instead of executed.
     """
 
@@ -74,7 +75,7 @@ _programs: Cache[tuple, _Program] = Cache(Group("steps of optimizers", 1024))
 
 
 def write_together(jobs: Sequence[Job]) -> None:
-    """Writes what the jobs say, by one program.
+    """Runs jobs by one program, and writes its results.
 
     Raises:
         RuntimeError: if a tensor cannot be written in place.
@@ -101,15 +102,14 @@ def write_together(jobs: Sequence[Job]) -> None:
         return
     for t, place in zip(written, found.results):
         t._storage.write(results[place])
-        if t._counter is not None:
-            t._counter.version += 1
+        bump_version(t)
 
 
 def _gathered(jobs: Sequence[Job]) -> tuple[tuple, list[Any], list[Any], list[Tensor]]:
-    """The key of the program of a call, its buffers and numbers, and the tensors to write.
+    """The key of a call's program, its buffers and numbers, and the tensors to write.
 
-    The buffers are those of the storages, each once; the numbers are those given, and the offsets of the tensors that
-    need one.
+    The buffers are those of the storages, without duplicates; the numbers are the given ones, and the offsets of
+    tensors that need one.
     """
     key: list[Any] = []
     buffers: list[Any] = []
@@ -136,8 +136,8 @@ def _gathered(jobs: Sequence[Job]) -> tuple[tuple, list[Any], list[Any], list[Te
 def _gather(
     tensors: Row, column: int, key: list[Any], buffers: list[Any], numbers: list[Any], seen: dict[Any, int]
 ) -> None:
-    """Notes tensors side by side, the first of them in ``column``."""
-    # Every parameter and its state pass here at every step, so it is short.
+    """Collects the tensors of a row, the first of them in ``column``."""
+    # Runs for every parameter and its state at every step.
     for t in tensors:
         if t._view is not None:
             sync(t)
@@ -155,7 +155,7 @@ def _gather(
 
 
 def _kind(number: Any) -> type:
-    """Python's own class of a number."""
+    """The Python type of a number."""
     return float if isinstance(number, float) else type(number)
 
 

@@ -1,4 +1,4 @@
-"""Operators: a row each, a schema of PyTorch's with a pure function of funcgrad's arrays below it.
+"""Operators: each is one row, a PyTorch schema with a pure function of funcgrad's arrays below it.
 
     @aten(
         "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
@@ -8,14 +8,14 @@
     def addmm(input, mat1, mat2, *, beta, alpha):
         return beta * input + alpha * (mat1 @ mat2)
 
-The schema says what the arguments are (``compat._core.schema.parameter``): tensors and numbers are inputs of the
-compiled program, everything else is static. Several schemas are overloads that one body computes. What else there is
-to say of an operator are typed options, the fields of ``compat._core.operators.declaration.Declaration``; one that
-contradicts the schema or another option raises ``OpDeclarationError`` where the row stands.
+The schema determines the kinds of the arguments (``compat._core.schema.parameter``): tensors and numbers are inputs of
+the compiled program, all others are static. Several schemas are overloads that one body computes. Typed options, the
+fields of ``compat._core.operators.declaration.Declaration``, specify the rest; one that contradicts the schema or
+another option raises ``OpDeclarationError`` at import.
 
-The backward is derived from the body, as a function of the incoming gradients and of what ``saves`` names only. What it
-does not need is ``None`` in ``_saved_...``, as in PyTorch; if it needs something that is not named, an
-``OpDeclarationError`` says so. Then state the backward, in the same kind of code::
+The backward is derived from the body, as a function of the incoming gradients and the values that ``saves`` names. A
+saved value that it does not need is ``None`` in ``_saved_...``, as in PyTorch; if it needs another value, an
+``OpDeclarationError`` names it. Then give an explicit backward formula, in the same kind of code::
 
     @aten(
         "_softmax(Tensor self, int dim) -> Tensor", node="SoftmaxBackward0", saves="result dim",
@@ -29,14 +29,14 @@ does not need is ``None`` in ``_saved_...``, as in PyTorch; if it needs somethin
     def softmax_backward(ct, result, dim):
         return (ct - np.sum(ct * result, axis=dim, keepdims=True)) * result
 
-The parameters of an explicit backward formula are, by name: ``ct`` (``ct0``, ``ct1``, ... for several results),
-operands, ``result`` (``result0``, ...), and static arguments. It returns the gradient, or a tuple with one for each
-operand. Where no gradient comes for one of several results, it is zero; ``ct0=None`` has it be None.
+The parameters of an explicit backward formula are, by name: the cotangent ``ct`` (``ct0``, ``ct1``, ... for several
+results), operands, ``result`` (``result0``, ...), and static arguments. It returns the gradient, or a tuple with one
+for each operand. A missing cotangent of one of several results is zero, or None with the default ``ct0=None``.
 
 ``pointwise`` is ``aten`` with type promotion, broadcasting, the operands' memory order and an in-place variant. A view
-is a row of ``compat._core.operators.view_op.view``. What is written in terms of other operators (``matmul``,
-``linear``) is a function with schemas above it, too (``compat._core.operators.composite``); several operators under one
-name are one with ``overloads``.
+is a row of ``compat._core.operators.view_op.view``. An operator composed of others (``matmul``, ``linear``) is a
+function with schemas above it, too (``compat._core.operators.composite``); ``overloads`` combines several operators
+under one name.
 """
 
 from __future__ import annotations
@@ -100,6 +100,7 @@ from compat._core.types.dtype import FLOAT8
 from compat._core.types.errors import OVERLAPS_ITSELF, leading, wrong_argument, wrong_combination
 from compat._core.types.scalar_conversion import fitted
 from compat._core.types.structseq import named_result
+from compat._core.types.type_promotion import can_cast
 from funcgrad.core.caching import Cache
 from funcgrad.core.ir import ArrayType, Program
 
@@ -110,15 +111,15 @@ _NUMBERED = re.compile(r"(ct|result)\d+")
 
 
 class Op(OperatorBase):
-    """A declared operator; calling it is calling ``function``.
+    """A declared operator; a call of it is a call of ``function``.
 
     Args:
-        name: as the user writes it.
+        name: its name in PyTorch's schemas.
         body: the function of arrays.
         params: its parameters.
         row: the declaration.
-        results: names of several results.
-        named: whether users get several results by these names.
+        results: the names of several results, for ``saves`` and the backward formula.
+        named: the field names of several results, for users.
     """
 
     def __init__(
@@ -145,7 +146,7 @@ class Op(OperatorBase):
         self.stated: Callable[..., Any] | None = None
         self.stated_names: tuple[str, ...] = ()
         self.absent: frozenset[int] = frozenset()
-        #: Which argument asks for a gradient of another kind, and the class of the nodes that give it.
+        #: The argument that selects the gradient of ``gradient_if``, and the node class with that gradient.
         self.asks: tuple[str, type[OpNode]] | None = None
         undefined = row.gradients.undefined
         self.recorded = row.node is not None or undefined
@@ -166,9 +167,9 @@ class Op(OperatorBase):
         return self.function(*args, **kwargs)
 
     def backward(self, stated: Callable[..., Any]) -> Callable[..., Any]:
-        """States the backward instead of deriving it; a decorator."""
+        """Decorator of an explicit backward formula, which replaces the derived backward."""
         if self.node is None:
-            raise OpDeclarationError(f"{self.name}: a backward is stated, but the row has no node")
+            raise OpDeclarationError(f"{self.name}: there is a backward formula, but the row has no node")
         known = [*self.names, *self.results, "ct", "result"]
         parameters = _parameters(stated)
         names = [n for n in parameters if not _NUMBERED.fullmatch(n)]
@@ -179,14 +180,14 @@ class Op(OperatorBase):
         return stated
 
     def gradient_if(self, asked: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """States the gradient of the first operand where the argument ``asked`` is true; a decorator.
+        """Decorator of a gradient of the first operand for calls where the argument ``asked`` is true.
 
-        It is given the node and the incoming gradient, and works on tensors.
+        It is a function of the node and the incoming gradient, and works on tensors.
         """
 
         def state(gradient: Callable[[OpNode, Tensor], Tensor]) -> Callable[..., Any]:
             if self.node is None:
-                raise OpDeclarationError(f"{self.name}: a gradient is stated, but the row has no node")
+                raise OpDeclarationError(f"{self.name}: there is a gradient formula, but the row has no node")
             check_names(self.name, "gradient_if", [asked], self.names)
             self.asks = asked, with_first_gradient(self.node, gradient)
             return gradient
@@ -194,14 +195,14 @@ class Op(OperatorBase):
         return state
 
     def variant(self, **changes: Any) -> Op:
-        """Another row of the same schemas and body with other options: a call in place may have a node of its own."""
+        """A row with the same schemas and body and other options, such as another node for the in-place variant."""
         return Op(self.name, self.body, self.params, replace(self.row, **changes), self.results, self.named)
 
-    # ---------------------------------------------------------------- calls not seen before
+    # ---------------------------------------------------------------- calls without a plan
 
     @leading
     def miss(self, args: list[Any], out: Any = None, named: Any = None) -> Any:
-        """Runs a call that found no plan: cleans the arguments, makes the plan, keeps it."""
+        """Runs a call without a plan: converts the arguments, makes the plan and caches it."""
         args = self.clean(self.name, args, named)
         if out is not None:
             return into_out(self, args, out)
@@ -255,7 +256,7 @@ class Op(OperatorBase):
         if late is not None:
             self._call(late.check, args)
         if self.row.values is not None and any(not t.numel() for t in tensors):
-            # Where there is nothing, every index is wrong, and there may be no program to be made.
+            # Every index into an empty dimension is an error, and there may be no program.
             self._call(self.row.values, args)
         kinds, mask = self._kinds(args)
         statics = self.statics(args, tensors[0]._layout.ndim if tensors else 0)
@@ -272,8 +273,8 @@ class Op(OperatorBase):
         return plan if self.row.values is None else Inspected(plan, self, args)
 
     def _giving(self, plan: Plan) -> Plan:
-        """A plan that gives its caller what the operation returns."""
-        named = self.named if len(self.named) == len(plan.outputs) else []  # what comes behind is for callers here
+        """The plan, with the conversion of its list of results to what the operation returns."""
+        named = self.named if len(self.named) == len(plan.outputs) else []  # further results are internal
         if plan.target is None and not named and len(plan.outputs) == 1:
             plan.give(ONE)
         elif plan.target is None:
@@ -281,7 +282,7 @@ class Op(OperatorBase):
         return plan
 
     def _refuse_numbers(self, args: list[Any]) -> None:
-        """Raises an error that all operands are numbers, in the words of the operation's own if it has any."""
+        """Raises the error for operands that are all numbers, the operation's own if it has one."""
         if self.row.arguments.alone is not None:
             self.row.arguments.alone(*[a for p, a in zip(self.params, args) if not p.keyword])
         for i, (p, a) in enumerate(zip(self.params, args)):
@@ -301,7 +302,7 @@ class Op(OperatorBase):
         return tuple(kinds), tuple(mask)
 
     def _operands(self, args: list[Any]) -> list[int]:
-        """Which of the values are operands, be they given as numbers."""
+        """The indices of the values that are operands, including operands given as numbers."""
         sizes = [(p.kind, len(a) if p.kind == "arrays" else 1) for p, a in zip(self.params, args) if p.dynamic]
         kinds = [kind for kind, n in sizes for _ in range(n)]
         return [i for i, kind in enumerate(kinds) if kind != "scalar"]
@@ -310,7 +311,7 @@ class Op(OperatorBase):
         layout = t._layout
         (result,) = program.output_types
         dtype = dtypes.from_numpy(result.dtype)
-        if not dtypes.can_cast(dtype, layout.dtype):
+        if not can_cast(dtype, layout.dtype):
             raise RuntimeError(
                 f"result type {dtype.scalar_name} can't be cast to the desired output type {layout.dtype.scalar_name}"
             )
@@ -324,13 +325,13 @@ class Op(OperatorBase):
             raise RuntimeError(f"output with shape {list(layout.size)} doesn't match the broadcast shape {wanted}")
 
     def _check_fits(self, args: list[Any], program: Program) -> None:
-        """Checks static arguments for overflow of their dtype; others are checked in every call."""
+        """Checks that a dtype can represent static arguments; numbers of the program are checked in every call."""
         for p, a in zip(self.params, args):
             if p.name in self.row.dtypes.fits and not p.dynamic:
                 fitted(self.row.dtypes.fits[p.name](dtypes.from_numpy(program.output_types[0].dtype)), a)
 
     def _call(self, function: Callable[..., Any], args: Sequence[Any]) -> None:
-        """Calls a check with the arguments, those by name that have to be."""
+        """Calls a check with the arguments, keyword-only ones by name."""
         positional: list[Any] = []
         keywords: dict[str, Any] = {}
         for p, a in zip(self.params, args):
@@ -379,12 +380,13 @@ class Op(OperatorBase):
         )
 
     def _converts(self) -> bool:
-        """Whether it brings operands to the dtype of the result."""
+        """Whether it converts operands to the dtype of the result."""
         stated = self.row.dtypes.converts
         return "dtype" in self.names if stated is None else stated
 
     def _keeps(self) -> frozenset[str]:
-        """What nodes keep though gradients may do without, with a question mark where the operand's own is wanted."""
+        """The names saved even if no gradient needs them; with a question mark, if the operand itself has a
+        gradient."""
         if "!" not in self.row.saves and "?" not in self.row.saves:
             return frozenset()
         kept = [s for s in self.row.saves.split() if s[-1] in "!?"]
@@ -403,7 +405,7 @@ class Op(OperatorBase):
         return frozenset(names)
 
     def _parameter(self, shown: str) -> str:
-        """The parameter that PyTorch shows under a name."""
+        """The parameter of a PyTorch name."""
         if shown in self.results:
             return f"result{self.results.index(shown)}"
         return "input" if shown == "self" and "self" not in self.names else shown
@@ -462,7 +464,7 @@ class Op(OperatorBase):
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, Any]:
-    """The parameters of a backward formula with their defaults, ``...`` where there is none."""
+    """The parameters of a backward formula with their defaults; ``...`` for none."""
     function = unwrap(function)
     code = getattr(function, "__code__", None)
     if code is None:
@@ -475,7 +477,7 @@ def _parameters(function: Callable[..., Any]) -> dict[str, Any]:
 
 def _metadata(node: OpNode, i: int, what: str) -> Any:
     if what == "sym_strides" and not node.plan.derivative.mask[i]:
-        return ()  # PyTorch notes strides only of operands that get a gradient
+        return ()  # PyTorch saves strides only for operands with a gradient
     return metadata(what, node.plan.kinds[i])
 
 
@@ -488,7 +490,7 @@ def _shown_number(name: str, node: OpNode) -> Any:
     if isinstance(node.plan.kinds[i], Layout) or node.plan.kinds[i] is None:
         return None
     value = node.numbers[i]
-    # A number that meets tensors is as wide as Python's, whatever the default dtype.
+    # A number among tensors is float64 or int64, whatever the default dtype.
     return from_array(np.asarray(value))
 
 
@@ -519,11 +521,11 @@ def aten(
     gradients: Gradients = _GRADIENTS,
     overlap: Overlap = _OVERLAP,
 ) -> Callable[[Callable[..., Any]], Op]:
-    """Declares an operator: ``Declaration`` says what the options are.
+    """Declares an operator; the options are the fields of ``Declaration``.
 
     Args:
         schemas: the overloads that the body computes, in PyTorch's grammar; the body has the parameters of the widest.
-        dtypes: a word is what operands are promoted to.
+        dtypes: a string is the field ``promote`` of ``Dtypes``.
     """
     row = Declaration(
         schemas=schemas, node=node, saves=saves, names=names, layout=layout, check=check, values=values, out=out,
@@ -545,7 +547,7 @@ def aten(
 
 
 def pointwise(*schemas: str, **options: Any) -> Callable[[Callable[..., Any]], Op]:
-    """Declares an operator on corresponding elements, with NumPy's broadcasting, of operands in their common dtype."""
+    """Declares an elementwise operator, with broadcasting and type promotion."""
     return aten(*schemas, **{"dtypes": "common", "layout": "pointwise", **options})
 
 
@@ -557,9 +559,9 @@ def overloads(name: str, *candidates: Any, names: str | None = None) -> Callable
 
     Args:
         name: its public name.
-        candidates: functions, or pairs of a function and a predicate ``(args, kwargs) -> bool``; the last one needs
-            none.
-        names: where it appears; by default in ``torch`` and ``Tensor``.
+        candidates: functions, or pairs of a function and a predicate ``(args, kwargs) -> bool``; the last one needs no
+            predicate.
+        names: its addresses; by default in ``torch`` and ``Tensor``.
     """
     tests = [c if isinstance(c, tuple) else (c, None) for c in candidates]
 

@@ -1,4 +1,4 @@
-"""Nodes of declared operations, with the ``_saved_...`` attributes that PyTorch shows."""
+"""Nodes of declared operations, with PyTorch's ``_saved_...`` attributes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from funcgrad.core.ir import Program
 
 
 def _unfit(error: ValueError, values: Sequence[Any]) -> Exception:
-    """What is said of saved tensors that have got another size meanwhile, by ``data``."""
+    """The error for saved tensors whose size was changed by an assignment to ``data``."""
     try:
         broadcast_size(*[tuple(v.shape) for v in values if isinstance(v, Tensor)])
     except RuntimeError as unfit:
@@ -29,18 +29,18 @@ def _unfit(error: ValueError, values: Sequence[Any]) -> Exception:
 
 
 class OpNode(Node):
-    """A node whose backward was derived from an operation.
+    """A node whose backward is derived from an operation.
 
     Attributes:
-        plan: what was run forward.
-        saved: the tensors kept, as ``plan.derivative`` asks; None once freed.
-        numbers: the numbers that the operation was called with, by input.
+        plan: the plan of the forward operation.
+        saved: the saved tensors, in the order of ``plan.derivative``; None once freed.
+        numbers: the numbers among the operation's arguments, by input.
     """
 
     __slots__ = ("plan", "saved", "numbers")
     swept = True
     saves = True
-    #: Results that do not count as differentiable, though the derivative goes through them.
+    #: Results that users get without ``grad_fn``, though the derivative goes through them.
     aside: frozenset[int] = frozenset()
     plan: Any
     saved: tuple | None
@@ -49,7 +49,7 @@ class OpNode(Node):
     def expects(self, nr: int) -> tuple[Size, Dtype] | None:
         outputs = self.plan.outputs
         if nr >= len(outputs) or nr in self.aside or not self.plan.derivative.differentiable[nr]:
-            return None  # indices behind values, too, get no gradient
+            return None
         return outputs[nr].size, outputs[nr].dtype
 
     def places_of_numbers(self, present: tuple[bool, ...], views: set[int]) -> Sequence[int]:
@@ -67,7 +67,7 @@ class OpNode(Node):
             raise RuntimeError(FREED)
         derivative = self.plan.derivative
         present = [g is not None for g in grads] + [False] * (derivative.results - len(grads))
-        # Whether it is used or not, what was kept must be as it was.
+        # All versions are checked, even of saved tensors that are not used.
         kept = [unpack(entry, self) for entry in self.saved]
         if not any(present):
             return (None,) * len(self.next_functions)
@@ -82,13 +82,13 @@ class OpNode(Node):
             except ValueError as error:
                 raise _unfit(error, values) from None
             home = META if self.plan.device is META else self.plan.source
-            if home is not CPU or self.plan.device is not home:  # zeros, as follow from no gradient, are the CPU's
+            if home is not CPU or self.plan.device is not home:  # zeros without operands are made on the CPU
                 results = [r.to(home) for r in results]
         found = [None if p is None else grads[~p] if p < 0 else results[p] for p in backward.places]
         return found if self.plan.target is None else self._in_operands_dtypes(found)
 
     def _in_operands_dtypes(self, grads: Sequence[Any]) -> Sequence[Any]:
-        """Gradients of what was written into a narrower tensor come in that one's dtype."""
+        """Gradients in the operands' dtypes, which may differ from the dtype of the written tensor."""
         kinds = self.plan.kinds
         return [
             g if g is None or g.dtype is kinds[i].dtype else g.to(kinds[i].dtype)
@@ -99,10 +99,10 @@ class OpNode(Node):
         shown: Program = self.plan.derivative.shown()
         return shown
 
-    # ---------------------------------------------------------------- what `_saved_...` shows
+    # ---------------------------------------------------------------- saved values
 
     def saved_tensor(self, place: int | None) -> Tensor | None:
-        """A kept tensor by its place, None where backward does not need it."""
+        """A saved tensor by its index; None for one that backward does not need."""
         if place is None:
             return None
         if self.saved is None:
@@ -111,7 +111,7 @@ class OpNode(Node):
 
 
 class Underivable(OpNode):
-    """The node of an operation that PyTorch has no derivative for: going backward through it is an error."""
+    """The node of an operation without a derivative in PyTorch: its backward raises an error."""
 
     __slots__ = ()
     swept = False
@@ -128,12 +128,13 @@ Underivable.__module__ = "builtins"
 
 
 def show_given(node: Any, name: str, given: Sequence[Tensor | None]) -> None:
-    """Makes a node show, and check the versions of, an operation's arguments where its program takes others.
+    """Saves the original arguments of an operation whose program takes converted ones, so that they are attributes of
+    the node and their versions are checked.
 
     Args:
-        node: the node that keeps it; only operations' nodes show saved values.
-        name: the sequence's name: ``indices``.
-        given: tensors, such as masks, of which the program takes the positions.
+        node: the node; others than operations' nodes are unchanged.
+        name: the name of the argument: ``indices``.
+        given: the original tensors, such as masks, which the program takes as positions.
     """
     if isinstance(node, OpNode) and node.saved is not None:
         node.saved = (*node.saved, *map(save, given))
@@ -143,7 +144,7 @@ def show_given(node: Any, name: str, given: Sequence[Tensor | None]) -> None:
 
 @memoized("classes of nodes that keep lists", 4096)
 def _showing_given(base: Any, name: str, count: int) -> type[OpNode]:
-    """The class of a node that keeps so many tensors, behind the others, as they were given."""
+    """The class of a node whose last ``count`` saved tensors are the original arguments."""
 
     def places(node: OpNode) -> range:
         if node.saved is None:
@@ -157,8 +158,7 @@ def _showing_given(base: Any, name: str, count: int) -> type[OpNode]:
 
 
 def with_first_gradient(base: type[OpNode], gradient: Callable[[OpNode, Tensor], Tensor]) -> type[OpNode]:
-    """A class of nodes whose first operand gets another gradient than the derived one; it is rarely needed, so it is
-    never computed."""
+    """A class of nodes with a given gradient of the first operand instead of the derived one."""
 
     def apply(self: OpNode, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         found = list(OpNode.apply(self, grads))
@@ -170,7 +170,7 @@ def with_first_gradient(base: type[OpNode], gradient: Callable[[OpNode, Tensor],
 
 
 def uint64(value: Any) -> Any:
-    """Integers as PyTorch's attributes show them: without a sign."""
+    """Integers converted to unsigned ones, as in PyTorch's attributes."""
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int):
@@ -180,7 +180,7 @@ def uint64(value: Any) -> Any:
     return value
 
 
-#: What can be shown of a tensor besides itself, from its layout.
+#: The metadata of a tensor that nodes can show, from its layout.
 METADATA: dict[str, Callable[[Any], Any]] = {
     "sym_sizes": lambda layout: tuple(layout.size),
     "sym_sizes_opt": lambda layout: tuple(layout.size),
@@ -192,7 +192,8 @@ METADATA: dict[str, Callable[[Any], Any]] = {
 
 
 def metadata(name: str, layout: Any) -> Any:
-    """``sym_sizes``, ``sym_argsize_minus_1`` and the like, of a layout; None for no tensor."""
+    """The metadata ``sym_sizes``, ``sym_argsize_minus_1``, ... of a layout; None for an argument that is not a
+    tensor."""
     if layout is None or isinstance(layout, type):
         return (0,) if name == "sym_sizes_opt" else None
     if name.startswith("sym_argsize_"):
@@ -205,9 +206,8 @@ def make_node_class(name: str, shown: Mapping[str, Callable[[OpNode], Any]], bas
     """The class of an operation's nodes.
 
     Args:
-        shown: what its ``_saved_...`` attributes give; those that give tensors have a ``_raw_saved_...`` beside them,
-        which
-            is told by a ``place`` attribute: the function from a node to the tensor's place among those kept.
+        shown: the getters of its ``_saved_...`` attributes. A getter of a tensor has an attribute ``place``, a function
+            from a node to the index among its saved tensors; it gets a ``_raw_saved_...`` attribute, too.
     """
     namespace: dict[str, Any] = {"__slots__": (), "__module__": "builtins"}
     for attribute, get in shown.items():
@@ -228,12 +228,12 @@ def _raw(place: Callable[[OpNode], int | None], number: Callable[[OpNode], Any] 
 def shown_tensor(
     place: Callable[[OpNode], int | None], number: Callable[[OpNode], Any] | None = None, history: bool = True
 ) -> Any:
-    """The getter of a kept tensor.
+    """The getter of a saved tensor.
 
     Args:
-        place: from a node to the tensor's place among those kept, None where it is not.
-        number: what the operand was where it was a number.
-        history: whether it is shown with its node.
+        place: from a node to the index among its saved tensors; None if it is not saved.
+        number: from a node to the operand, if that was a number.
+        history: whether the tensor has a ``grad_fn``.
     """
 
     def get(node: OpNode) -> Any:
@@ -248,10 +248,10 @@ def shown_tensor(
 
 
 def shown_tensors(names: Callable[[OpNode], Sequence[str]]) -> Any:
-    """The getter of a sequence of kept tensors, None for those that were none.
+    """The getter of a sequence of saved tensors, with None for arguments that were None.
 
     Args:
-        names: from a node to the inputs' names.
+        names: from a node to the names of the inputs.
     """
 
     def get(node: OpNode) -> tuple[Tensor | None, ...]:
@@ -273,7 +273,7 @@ def derived_node_class(of: type[OpNode] | None, names: tuple[str, ...]) -> type[
     """The class of the nodes of a derived backward: ``TanhBackward0`` has ``TanhBackwardBackward0``.
 
     Args:
-        names: its inputs; all are kept if its own backward needs them.
+        names: its inputs; those that its own backward needs are saved.
     """
     base = of.__name__ if of is not None else "Backward0"
     name = base.rstrip("0123456789") + "Backward0"

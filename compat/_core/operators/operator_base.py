@@ -16,18 +16,18 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from funcgrad.core.caching import Cache, Group
 
-#: What operations do for arguments of a kind, of all operations.
+#: The plans of all operations.
 CALLS = Group("calls of operations", 8192)
-#: The namespaces whose functions have their own names in errors: ``erf`` and ``special_erf``.
+#: The namespaces whose functions have separate names in errors: ``erf`` and ``special_erf``.
 _SPOKEN = frozenset(["torch", "linalg", "special", "fft"])
 
 
 def addresses(name: str, names: str | None, inplace: bool = False) -> tuple[list[str], list[str]]:
-    """Where an operator's function and its in-place variant appear.
+    """The addresses of an operator's function, and those of its in-place variant.
 
     Args:
-        names: as the row says.
-        inplace: whether there is a variant by default.
+        names: the row's option.
+        inplace: whether there is an in-place variant by default.
     """
     if names is None:
         names = f"torch.{name} Tensor.{name}" + f" Tensor.{name}_" * inplace
@@ -43,7 +43,7 @@ class OperatorBase:
         name: its name in PyTorch's schemas.
         params: its parameters, and their names.
         schemas: the overloads that it computes, in PyTorch's grammar.
-        plans: by the key that the entry function makes of its arguments.
+        plans: plans by the key that the entry function makes from its arguments.
         function: the public function.
     """
 
@@ -67,7 +67,7 @@ class OperatorBase:
         self.schemas = schemas
         self.plans: Cache[tuple, Any] = Cache(CALLS)
         self.numbers = False
-        #: The functions by which it is called.
+        #: Its entry functions.
         self.entries: list[Entry] = []
         operators.append(self)
 
@@ -85,7 +85,7 @@ class OperatorBase:
         return made.function
 
     def _publish(self, made: Any, names: list[str]) -> None:
-        """Publishes an entry function. Its module has the declaration under that name instead."""
+        """Publishes an entry function."""
         own, others = of_tensors(names) if made in _entries else ([], names)
         for name in own:
             publish(self._other(made, name), name)
@@ -95,7 +95,7 @@ class OperatorBase:
             made.__module__ = f"compat.{address[0]}".removesuffix(".torch")
 
     def _publish_functions(self, made: Any, names: list[str]) -> None:
-        """Publishes a function whose errors have the first of the names; for others there are further functions."""
+        """Publishes a function whose errors have the first name; further names get functions with their own errors."""
         spoken = [n for n in names if n.partition(".")[0] in _SPOKEN] if made in _entries else []
         for name in spoken[1:]:
             publish(self._other(made, name), name)
@@ -104,7 +104,7 @@ class OperatorBase:
             _entries[made].words = CallErrors((spoken or names)[0], self.params)
 
     def _other(self, made: Any, where: str) -> Callable[..., Any]:
-        """A function that does the same, whose errors have the name and arguments of another address."""
+        """An entry function with the same plans, whose errors have the name and arguments of another address."""
         entered, words = _entries[made], CallErrors(where, self.params)
         place, _, name = where.rpartition(".")
         out = entered.out and not words.method
@@ -114,7 +114,7 @@ class OperatorBase:
         return found
 
     def clean(self, name: str, args: list[Any], named: Any) -> list[Any]:
-        """The arguments, each converted to the kind of its parameter."""
+        """The arguments, converted to the kinds of their parameters."""
         if named:
             args = renamed(name, self.params, args, named)
         return [
@@ -123,7 +123,7 @@ class OperatorBase:
         ]
 
     def by_name(self, args: Sequence[Any], named: Any) -> dict[str, Any]:
-        """The given arguments by name; ``named`` are those that are not among the parameters."""
+        """The given arguments by name; ``named`` are keyword arguments without a parameter."""
         given = dict(zip(self.names, args))
         return {k: v for k, v in given.items() if v is not MISSING} | (named or {})
 
@@ -188,7 +188,7 @@ class Entry:
         return self.plan(args, out, named)
 
     def plan(self, args: Sequence[Any], out: Any, named: Any) -> Any:
-        """Runs a call; errors of its arguments are PyTorch's."""
+        """Runs a call; errors of its arguments are replaced by PyTorch's."""
         if self.words is None:
             return self.run(args, out, named)
         try:
@@ -200,7 +200,7 @@ class Entry:
         raise problem
 
     def _deprecated(self, args: Sequence[Any], out: Any) -> Any:
-        """A call of a deprecated overload, which has more positional arguments than there are parameters."""
+        """A call of a deprecated overload, which has more positional arguments than the parameters."""
         operator = self.operator
         tensors = [p.name for p in operator.params if p.kind == "array"]
         try:
@@ -211,12 +211,12 @@ class Entry:
             raise
 
 
-#: By function.
+#: Entries by their function.
 _entries: dict[Callable[..., Any], Entry] = {}
 
 
 def forget_plans() -> None:
-    """Releases all plans, when the default dtype changes."""
+    """Clears all plans; called when the default dtype changes."""
     for declared in operators:
         declared.plans.clear()
         for table in ("inplace_plans", "kernels"):

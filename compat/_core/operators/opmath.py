@@ -1,4 +1,4 @@
-"""Half precision and less: what computes in single precision and rounds once, as PyTorch's kernels do."""
+"""Opmath: kernels on float16, bfloat16 and float8 compute in float32 and round once, as PyTorch's do."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from funcgrad import numpy as np
 from funcgrad.core.tracing import Tracer, type_of
 from funcgrad.primitives import elementwise as e
 
-#: The dtypes of half precision and less, as NumPy's.
+#: The NumPy dtypes of at most 16 bits.
 HALVES = frozenset((dtype.float16.numpy, dtype.bfloat16.numpy, *(d.numpy for d in dtype.FLOAT8)))
 _EIGHTS = frozenset(d.numpy for d in dtype.FLOAT8)
-#: What they are computed in.
+#: The dtype in which these are computed.
 SINGLE: Any = dtype.float32.numpy
 
 
 def in_single(body: Callable[..., Any]) -> Callable[..., Any]:
-    """The body of an operation, with operands of half precision made wider and its result rounded to their dtype.
+    """The body of an operation, with float16 and bfloat16 operands cast to float32 and the result rounded to their
+    dtype.
 
-    In half precision, each step of a body rounds. A body of one step needs none of this.
+    Otherwise each step of the body would round; a body with one step needs no opmath.
 
     Example:
         >>> from compat._core.operators.op import pointwise
@@ -51,7 +52,7 @@ def _narrow(x: Any, kind: Any) -> Any:
 
 
 def scaled(x: Any, number: Any) -> Any:
-    """An array times a number that is not rounded to half precision, only their product is.
+    """The product of an array and a number that is not rounded to float16 or bfloat16 before.
 
     Example:
         >>> from compat._core.operators.op import pointwise
@@ -66,7 +67,7 @@ def scaled(x: Any, number: Any) -> Any:
 
 
 def product_of_eights(body: Callable[..., Any]) -> Callable[..., Any]:
-    """The body of a product, whose operands of eight bits are multiplied in single precision."""
+    """The body of a product, with float8 operands multiplied in float32."""
     widened = in_single(body)
 
     @wraps(body)
@@ -78,15 +79,15 @@ def product_of_eights(body: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_half(x: Any) -> bool:
-    """Whether it is an array of half precision."""
+    """Whether a value is a tracer with a dtype of at most 16 bits."""
     return isinstance(x, Tracer) and type_of(x).dtype in HALVES
 
 
 def single(x: Any) -> Any:
-    """An array of half precision in single precision; anything else as it is."""
+    """A value in float32 if ``is_half``, else unchanged."""
     return np.astype(x, SINGLE) if is_half(x) else x
 
 
 def rounded(number: Any, like: Any) -> Any:
-    """A number as an array's dtype has it: what PyTorch hands its kernels in half precision."""
+    """A number rounded to the dtype of a float16 or bfloat16 array, as PyTorch passes it to such kernels."""
     return np.astype(number, type_of(like).dtype) if is_half(like) else number

@@ -1,4 +1,4 @@
-"""The ``out=`` variants: compute, then write into tensors that the caller gives."""
+"""The ``out=`` variants: compute, then write into the caller's tensors."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from compat._core.transforms.grad_mode import mode, no_grad
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import cpp_name, warn
 from compat._core.types.structseq import return_type
+from compat._core.types.type_promotion import can_cast
 
 
 def into_out(op: Any, args: Sequence[Any], out: Any) -> Any:
@@ -63,7 +64,7 @@ def into_out(op: Any, args: Sequence[Any], out: Any) -> Any:
 
 
 def _check_derivatives(op: Any, args: Sequence[Any], outs: Sequence[Tensor]) -> None:
-    """Whether nothing follows what a result is made of, and written into: nobody would know its derivatives."""
+    """Checks that no operand or ``out`` is differentiated, since the derivative would be lost."""
     tensors = [v for v in (*op.values(args), *outs) if isinstance(v, Tensor)]
     if level_stack.state.levels:
         vmap_checks.check_out(op.name, tensors)
@@ -79,32 +80,32 @@ def _check_derivatives(op: Any, args: Sequence[Any], outs: Sequence[Tensor]) -> 
 
 
 def _in_dtype_of(op: Any, args: Sequence[Any], out: Tensor) -> list[Any]:
-    """The arguments, with the dtype of ``out`` where one may be given and is not, but for what casts its result."""
+    """The arguments, with the dtype of ``out`` as the default of ``dtype``, unless the operation casts its result."""
     fill = {p.name: out.dtype for p in op.params if p.name == "dtype" and not op.casts}
     return [fill.get(p.name, a) if a is None else a for p, a in zip(op.params, args)]
 
 
 def check_dtype(result: Tensor, out: Tensor, exact: bool) -> None:
-    """Whether a result may be written into a tensor of another dtype."""
+    """Checks that a result may be written into a tensor of another dtype."""
     if result.dtype is out.dtype:
         return
     if exact:
         raise RuntimeError(
             f"Expected out tensor to have dtype {cpp_name(result.dtype)}, but got {cpp_name(out.dtype)} instead"
         )
-    if not dtypes.can_cast(result.dtype, out.dtype):
+    if not can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"result type {result.dtype.scalar_name} can't be cast to the desired output type {out.dtype.scalar_name}"
         )
 
 
 def of_dtype(message: str, *also: dtypes.dtype) -> Callable[..., None]:
-    """What an operation's ``out`` says that takes tensors of the result's dtype only.
+    """The check of an ``out`` that must have the result's dtype.
 
     Args:
-        message: the error for others; ``{out}`` and ``{result}`` are the dtypes as C++ has them in its names of
-            scalars, ``{out_cpp}`` and ``{result_cpp}`` in its types.
-        also: dtypes that are taken, too.
+        message: the error for another dtype; ``{out}`` and ``{result}`` are names of ``ScalarType``, ``{out_cpp}`` and
+            ``{result_cpp}`` C++ types.
+        also: further accepted dtypes.
     """
 
     def check(result: Tensor, out: Tensor, operands: Sequence[Any]) -> None:
@@ -121,12 +122,12 @@ def of_dtype(message: str, *also: dtypes.dtype) -> Callable[..., None]:
     return check
 
 
-#: PyTorch's functions of one tensor that keep its dtype write into no other.
+#: The check of PyTorch's unary functions that keep the dtype.
 same_dtype = of_dtype("Found dtype {out} but expected {result}")
 
 
 def resize_out(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...] | None = None) -> None:
-    """Gives ``out`` the size that it needs, and strides if they are not to be row-major; warns if it had another."""
+    """Resizes ``out`` to the size of the result, with strides or row-major; warns if it had elements."""
     if t._storage.born < mode.since:
         capture_checks.let(t)
     if tuple(t.shape) == size:
@@ -144,7 +145,7 @@ def resize_out(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...] | None 
 def make_room(
     storage: UntypedStorage, size: tuple[int, ...], stride: tuple[int, ...], offset: int, dtype: dtypes.dtype
 ) -> None:
-    """Makes a storage grow if elements do not fit into it."""
+    """Resizes a storage if it is too small for elements of a size, strides and offset."""
     need = room(size, stride, offset)
     ratio = dtype.itemsize / storage.base.dtype.itemsize
     if need * ratio > storage.base.numel:
@@ -152,16 +153,16 @@ def make_room(
 
 
 def check_room(storage: UntypedStorage, itemsize: int, size: Sequence[int], stride: Sequence[int], offset: int) -> None:
-    """Whether elements of ``itemsize`` bytes stay inside a storage.
+    """Checks that elements of ``itemsize`` bytes are inside a storage.
 
     Raises:
-        RuntimeError: if not.
+        RuntimeError: if one is outside.
     """
     check_reach(size, stride, offset, itemsize, storage.nbytes())
 
 
 def resize(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...] | None = None) -> None:
-    """Gives a tensor another size, row-major from its offset or of given strides; its storage grows if it must."""
+    """Resizes a tensor, with strides or row-major from its offset; its storage grows if necessary."""
     stride = contiguous_strides(size) if stride is None else stride
     storage: UntypedStorage = t._storage
     make_room(storage, size, stride, t._offset, t.dtype)

@@ -1,8 +1,8 @@
-"""Writing into tensors whose own elements share places, as those of expanded ones do.
+"""In-place operations on tensors with internal overlap, such as expanded ones.
 
-PyTorch lets a few operations do that, and warns: they write only some of the elements, one after the other. What they
-write is so put into the memory itself, at the places of those elements. The graph has the operation's own node, which a
-view's base goes backward through; PyTorch refuses to, then, since the gradient's elements share places, too.
+PyTorch allows them, with a warning, for a few operations that write some of the elements one after the other. Here they
+write the memory at the places of those elements. The graph has the operation's own node, so backward through a view's
+base works, which PyTorch refuses.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def write_places(
     """Writes some elements of an expanded tensor; returns it.
 
     Args:
-        name: the operation's.
-        choose: from a tensor like ``t``, which holds the places of its elements, to those to write.
-        values: a number, or a tensor that broadcasts to what ``choose`` gives.
-        copied: gives a copy that is written like this; where gradients are recorded, its node is the one.
+        name: the operation's name.
+        choose: selects the places to write from a tensor like ``t`` that has the places of its elements.
+        values: a number, or a tensor that broadcasts to the result of ``choose``.
+        copied: the out-of-place operation; its node is used if operations are recorded.
         accumulate: whether the values are added.
 
     Example:

@@ -1,7 +1,8 @@
-"""Plans: a kernel for tensors of given layouts, compiled.
+"""Plans: kernels compiled for tensors of given layouts.
 
-A plan's program reads its inputs through their lenses, computes, and writes its results in the memory order that
-PyTorch gives them. Running one takes the tensors' buffers, and makes tensors and, where a gradient is wanted, a node.
+A plan's program reads strided inputs from buffers (``compat._core.memory.strided_access``), computes, and writes the
+results in PyTorch's memory order. A run passes the tensors' buffers to it, and makes the resulting tensors and a node,
+if a gradient is wanted.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.staging import stage
 from funcgrad.primitives.elementwise import cast
 
-#: What a kernel's input is: a tensor of a layout, a number of a Python type, or nothing.
+#: The kind of a kernel's input: the layout of a tensor, the Python type of a number, or None.
 Kind = Any
 
-#: Numbers are weak: they take the dtype of the arrays they meet. That also tells them from tensors.
+#: The types of numbers. They are weak: arrays determine the result's dtype. Types of tensors are not.
 _NUMBER_TYPES = {
     bool: ArrayType((), np.dtype(np.bool_), weak=True),
     int: ArrayType((), np.dtype(np.int64), weak=True),
@@ -62,7 +63,7 @@ def number_buffer(value: Any) -> Any:
 
 
 def numbers_last(program: Program, numeric: Sequence[bool]) -> Program:
-    """The program with those of its inputs that are numbers behind those that are buffers."""
+    """The program with its inputs reordered: buffers before numbers."""
     order = sorted(range(len(numeric)), key=numeric.__getitem__)
     if order == list(range(len(order))):
         return program
@@ -77,11 +78,11 @@ def run_traced(
     kernel: Any = None,
     stated: Callable[[], Program] | None = None,
 ) -> Sequence[Any]:
-    """A program, buffers before numbers, replayed into what is being traced.
+    """Replays a program, buffers before numbers, into the surrounding trace.
 
     Args:
-        kernel: the kernel whose program it is; None for one without a derivative.
-        stated: makes the program with its own backward, where one was given.
+        kernel: the kernel of the program; None if it has no derivative.
+        stated: makes the program with the explicit backward formula, if there is one.
     """
     operands = [*map(runtime.ready, buffers)]
     if stated is not None and any(map(goes_backward, operands)):
@@ -95,7 +96,7 @@ def run_traced(
 
 
 def run_typed(program: Program, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
-    """A program on the meta device: what types its results have."""
+    """Runs a program on the meta device: computes the types of its results."""
     if not any(map(in_transform, buffers)):
         return results_of(program)
     for entered in level_stack.state.levels:
@@ -106,7 +107,7 @@ def run_typed(program: Program, buffers: Sequence[Any], numbers: Sequence[Any]) 
 def run_moved(
     program: Program, count: int, where: device, buffers: Sequence[Any], numbers: Sequence[Any]
 ) -> Sequence[Any]:
-    """A program with ``count`` numbers whose results go to another device than its operands are on."""
+    """Runs a program with ``count`` numbers and moves its results to another device than the operands'."""
     found: Sequence[Any] = runtime.record_all(runtime.executable(program, count), buffers, numbers)
     return [runtime.moved(x, jax_device(where)) for x in found]
 
@@ -115,7 +116,7 @@ def run_moved(
 
 
 def _forward(plan: Plan, logical: Program) -> Program:
-    """From buffers to buffers, around the kernel's program on arrays."""
+    """The program from buffers to buffers, around the kernel's program on arrays."""
     kinds, outputs, target = plan.kinds, plan.outputs, plan.target
     types: list[ArrayType] = []
     for kind in kinds:
@@ -161,13 +162,13 @@ Run = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 def _runner(
     program: Program, numbers: int, traced: bool, device: Any, kernel: Any, stated: Any
 ) -> tuple[Run, runtime.Executable | None]:
-    """What runs a program on buffers and numbers, now where something is being traced, else when it is needed; and the
-    executable that it is recorded with in that case."""
+    """A function that runs a program on buffers and numbers; and the executable with which it is recorded, or None if
+    it runs at once, as inside a trace."""
     if device is META:
         return partial(run_typed, program), None
     beside = traced and len(program.inputs) > len(program.outputs)
     if not program.equations and not beside and all(atom in program.inputs for atom in program.outputs):
-        # A copy. Buffers never change, so the results may be the operands'.
+        # A copy: buffers are immutable, so the operands' buffers are the results.
         places = [program.inputs.index(atom) for atom in program.outputs]  # type: ignore[arg-type]
         if traced:
             return lambda buffers, _: [level_stack.held(buffers[i]) for i in places], None
@@ -179,7 +180,7 @@ def _runner(
 
 
 def _plain(kind: Kind) -> bool:
-    """Whether reading a tensor of this layout is nothing at all."""
+    """Whether the elements of a tensor of this layout are the buffer as it is."""
     return (
         isinstance(kind, Layout)
         and kind.contiguous
@@ -197,22 +198,22 @@ class Plan:
 
     Attributes:
         outputs: the layouts of the results.
-        device: where they are.
-        source: where the operands are, or what is written.
-        foreign: whether some of what is written comes from another device.
-        program: from buffers and numbers, in this order, to buffers.
-        forward: runs it.
-        code: the executable that it is recorded with; None where it runs at once.
-        places: the inputs that the program takes, and what they are to it.
-        node: the class of nodes to make; None where no gradient is wanted.
-        derivative: its backward, where ``node`` is.
-        edges: per edge of a node, the input that it is for; None for no edge.
-        saves, results: the inputs and the results that a node keeps.
-        numeric: which inputs are numbers.
-        bounds: by number, which it takes as they are, where not all.
-        differentiable: which results a gradient goes through.
-        make_tensor: makes a result of a buffer and a layout.
-        finish: what the caller of ``run`` gets, from the list of results.
+        device: the device of the results.
+        source: the device of the operands, or of the tensor that is written.
+        foreign: whether an operand of an in-place operation is on another device.
+        program: the program from buffers and numbers, in this order, to buffers.
+        forward: runs the program.
+        code: the executable with which it is recorded; None if it runs at once.
+        places: the inputs that the program takes, and whether each is a buffer, a buffer with an offset, or a number.
+        node: the class of its nodes; None if no gradient is wanted.
+        derivative: its backward, if it has nodes.
+        edges: per edge of a node the input; None for no edge.
+        saves, results: the inputs and the results that a node saves.
+        numeric: for each input, whether it is a number.
+        bounds: the bounds of numbers that are checked, by input.
+        differentiable: for each result, whether it has a derivative.
+        make_tensor: makes a result from a buffer and a layout.
+        finish: converts the list of results to the return value of ``run``.
         run: takes tensors and numbers, one per input; with a target it returns that tensor.
     """
 
@@ -268,7 +269,7 @@ class Plan:
         self.run: Callable[[Sequence[Any]], Any] = self._first
 
     def _numbers(self) -> list[bool]:
-        """Which arguments of the program are numbers: those given, and where in their buffers tensors begin."""
+        """For each argument of the program, whether it is a number: a given one, or a tensor's offset."""
         found: list[bool] = []
         for kind in self.kinds:
             if isinstance(kind, Layout):
@@ -292,7 +293,7 @@ class Plan:
         return tuple(layouts)
 
     def _prepare(self, types: tuple, mask: tuple[bool, ...], derivative: Any) -> None:
-        """Notes how to run, and what a node will need."""
+        """Sets the attributes for running, and for nodes."""
         kernel = self.kernel
         self.node, self.derivative = None, None
         self._make_node: Callable[[Sequence[Any]], Any] | None = None
@@ -302,7 +303,7 @@ class Plan:
             self.saves = derivative.saved_inputs
             self.results = derivative.saved_results
             self.differentiable = derivative.differentiable
-            # Gradients come in the operands' memory order, so that accumulating them needs no copy.
+            # Gradients have the operands' memory order, so that accumulation needs no copy.
             strides = tuple(
                 [k.stride if isinstance(k, Layout) and k.dense and not k.contiguous else None for k in self.kinds]
             )
@@ -315,7 +316,7 @@ class Plan:
         ]
 
     def _bound(self, logical: Program) -> None:
-        """Finds which numbers are unchecked, and which the computation's dtype must be able to represent."""
+        """Sets the bounds of the numbers that must be checked."""
         fits = self.kernel.fits
         for i, what in self.places:
             if what == NUMBER:
@@ -326,13 +327,13 @@ class Plan:
                     self.bounds[i] = found
 
     def give(self, finish: Callable[[list[Tensor]], Any]) -> None:
-        """What the caller of ``run`` gets, from a list of tensors."""
+        """Sets the conversion of the list of results to the return value of ``run``."""
         self.finish, self.run = finish, self._first
 
     # ---------------------------------------------------------------- running
 
     def _first(self, values: Sequence[Any]) -> Any:
-        """Chooses how to run; many plans never do."""
+        """Sets ``run`` at the first run, since many plans never run."""
         if self.target is not None:
             self.run = partial(run_into, self)
         elif self.code is not None:
@@ -342,7 +343,7 @@ class Plan:
         return self.run(values)
 
     def _at_once(self, values: Sequence[Any]) -> Any:
-        """Runs what is not recorded."""
+        """Runs a program that is not recorded but runs at once."""
         buffers = self.forward(*self.arguments(values))
         tensors = [from_buffer(b, layout) for b, layout in zip(buffers, self.outputs)]
         if self.node is not None and level_stack.in_sight(buffers):
@@ -354,13 +355,13 @@ class Plan:
         return self.finish(tensors)
 
     def make_node(self, values: Sequence[Any]) -> Any:
-        """A node for a call with these inputs, results not yet kept."""
+        """A node for a call with these inputs, before its results are saved."""
         if self._make_node is None:
             self._make_node = node_maker(self)
         return self._make_node(values)
 
     def arguments(self, values: Sequence[Any]) -> tuple[list[Any], Sequence[Any]]:
-        """What the program takes, from tensors and numbers: buffers, and numbers."""
+        """The arguments of the program, from tensors and numbers: buffers, and numbers."""
         buffers: list[Any] = []
         numbers: list[Any] = []
         for i, what in self.places:
@@ -377,10 +378,10 @@ class Plan:
         return buffers, numbers
 
     def keeps(self, i: int) -> bool:
-        """Whether a node keeps the input ``i``."""
+        """Whether a node saves the input ``i``."""
         return i in self.saves
 
     def keep_results(self, node: Any, tensors: Sequence[Tensor]) -> None:
-        """Keeps those results that backward needs."""
+        """Saves the results that backward needs."""
         passes = self.differentiable
         node.saved += tuple([save_result(tensors[i], i) if passes[i] else save(tensors[i]) for i in self.results])

@@ -1,12 +1,11 @@
-"""What operations do inside transforms beside what follows from their programs.
+"""PyTorch's derivatives inside transforms, where they differ from those of the programs.
 
-Backwards: ``torch.func`` uses explicit backward formulas, too. A kernel's program says how a value comes about, and
-what is derived from it may not be a number where PyTorch's formula is one (the deviation of equal numbers), or choose
-otherwise among equal ones (the median). So, where something is differentiated backwards, the program is one operation
-that has the rule.
+Reverse mode: ``torch.func`` uses explicit backward formulas, too. The derivative of a kernel's program may be NaN where
+PyTorch's formula is not (the standard deviation of equal numbers), or select another one of equal elements (the
+median). So in reverse mode such a program is one operation with a custom rule.
 
-Forwards the program's own derivative holds, and the result of an operation with a derivative has a tangent wherever an
-operand has one, be it zero all over, as that of ``sign``.
+Forward mode uses the derivative of the program. As in PyTorch, a result has a tangent if an operand has one, also if it
+is zero, as for ``sign``.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ from funcgrad.primitives.shape import zeros
 
 
 def goes_backward(x: Any) -> bool:
-    """Whether a value is differentiated backwards by one of the transforms around it."""
+    """Whether a surrounding transform differentiates a value in reverse mode."""
     while isinstance(x, BatchTracer | ForwardTracer):
         x = x.value if isinstance(x, BatchTracer) else x.primal
     return isinstance(x, ReverseTracer)
 
 
 def stated_program(kernel: Any, types: tuple[ArrayType | None, ...]) -> Program:
-    """A kernel with an explicit backward formula on arrays of ``types``, as one operation with that rule."""
+    """The program of a kernel with an explicit backward formula, as one operation with that formula as its rule."""
     forward = kernel.program(types)
     out_types = forward.output_types
     moving = [is_inexact(t.dtype) and i not in kernel.constant for i, t in enumerate(out_types)]
@@ -77,14 +76,14 @@ def _cotangent(gradient: Any, wanted: ArrayType) -> Any:
     return gradient if type_of(gradient).dtype == wanted.dtype else cast(gradient, dtype=wanted.dtype)
 
 
-# ---------------------------------------------------------------- forwards
+# ---------------------------------------------------------------- forward mode
 
 
 def with_tangents(kernel: Any, operands: Sequence[Any], results: Sequence[Any]) -> Sequence[Any]:
-    """The results of an operation, with tangents of zero where operands have some and they have none.
+    """The results of an operation, with zero tangents for those without a tangent if an operand has one.
 
     Raises:
-        NotImplementedError: if operands have some, and the operation has no derivative.
+        NotImplementedError: if an operand has a tangent, and the operation has no derivative.
     """
     movers = {interpreter: x for x in operands for interpreter in pushing(x)} if mode.forward else {}
     if not movers:
@@ -105,7 +104,7 @@ def _complete(x: Any, movers: dict[Forward, Any]) -> Any:
 
 
 def pushing(x: Any) -> list[Forward]:
-    """The transforms and forward-mode levels that give a value tangents, innermost first."""
+    """The transforms and forward-mode levels in which a value has a tangent, innermost first."""
     found: list[Forward] = []
     while isinstance(x, vmap_checks.TRACED):
         if isinstance(x, ForwardTracer):

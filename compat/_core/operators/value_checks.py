@@ -1,10 +1,9 @@
-"""Looking at the values of operands, for errors that depend on them: an index out of bounds, a target of no class.
+"""Checks of operands' values, for errors such as an index out of bounds or an invalid class.
 
-Values that are there are looked at before the operation, whatever its other operands are: a target that was read from
-a file raises at once, though the scores are recorded only. Values that are not there are results of
-operations that have been recorded. To wait for them would end the window; what comes of a few small operations is
-foreseen (``funcgrad.runtime.foreseen``), and all else is looked at when it has been computed, and the error comes then;
-it names the line that is wrong, and ``COMPAT_EAGER=1`` brings it there.
+Computed values are checked before the operation, even if other operands are deferred: an invalid target from a file
+raises an error at once. Deferred values are results of recorded operations, and waiting for them would end the window.
+Results of a few small operations are predicted (``funcgrad.runtime.foreseen``); all others are checked once they are
+computed, and the error is raised then. It names the line of the operation; with ``COMPAT_EAGER=1`` it is raised there.
 """
 
 from __future__ import annotations
@@ -29,12 +28,13 @@ from funcgrad.core.tracing import Tracer
 
 
 class Inspection:
-    """What is called to look at values, again and again where calls are replayed (``compat._compile``).
+    """A check of values, which is called again when a call is replayed (``compat._compile``).
 
     Args:
-        function, args, kwargs: what is called. Of tensors that it does not look at it sees sizes and dtypes only.
-        seen: the tensors that it looks at.
-        sources: where the program was when it recorded the operation.
+        function, args, kwargs: the check and its arguments. It gets only the sizes and dtypes of tensors whose values
+            it does not read.
+        seen: the tensors whose values it reads.
+        sources: the program's location when it recorded the operation.
     """
 
     __slots__ = ("function", "args", "kwargs", "seen", "sources")
@@ -53,19 +53,19 @@ class Inspection:
         self.args = [_described(a, places) for a in args]
 
     def now(self) -> _Late:
-        """The call that looks at them as they are now."""
+        """The check of the tensors' present values."""
         return self.on([_kept(t) for t in self.seen])
 
     def on(self, seen: Sequence[Tensor]) -> _Late:
-        """The call that looks at these tensors instead."""
+        """The check of other tensors."""
         return _Late(partial(self.function, *[_filled(a, seen) for a in self.args], **self.kwargs), self.sources)
 
 
 class _Local(threading.local):
     collected: list[Inspection] | None = None
-    #: The tensors that an inspection which is collected has looked at.
+    #: The tensors whose values a collected check has read.
     seen: list[Tensor] | None = None
-    #: Whether values that are not there are waited for.
+    #: Whether a check waits for deferred values.
     waits = True
 
 
@@ -73,15 +73,15 @@ _local = _Local()
 
 
 class _NotThere(Exception):
-    """An inspection asked for values that are not computed."""
+    """Raised if a check needs values that are not computed yet."""
 
 
 class _Late:
-    """An inspection that is called when values are there: its error names the line that recorded the operation.
+    """A check that is called once values are computed: its error names the line that recorded the operation.
 
     Args:
-        inspection: what is called.
-        sources: where the program was when it recorded the operation.
+        inspection: the check.
+        sources: the program's location when it recorded the operation.
     """
 
     __slots__ = ("inspection", "sources")
@@ -107,7 +107,7 @@ class _Late:
 
 @contextmanager
 def inspections() -> Iterator[list[Inspection]]:
-    """Collects what is looked at within it."""
+    """Context that collects checks."""
     before, _local.collected = _local.collected, []
     try:
         yield _local.collected
@@ -116,7 +116,7 @@ def inspections() -> Iterator[list[Inspection]]:
 
 
 def inspect(function: Callable[..., None], args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-    """Calls ``function``, which raises if it does not like the values, now or when they are there."""
+    """Calls a check, now or once its values are computed."""
     if _local.collected is not None:
         _collect(_local.collected, function, args, kwargs)
         return
@@ -128,7 +128,7 @@ def inspect(function: Callable[..., None], args: Sequence[Any], kwargs: dict[str
         lead(error)
         raise
     except _NotThere:
-        # Their own memory: what is written into the operands later is none of this operation's business.
+        # On copies of the tensors, so that later writes into the operands do not matter.
         runtime.later(_Late(partial(function, *map(_kept, args), **kwargs), user_locations(1)))
     finally:
         _local.waits = before
@@ -137,14 +137,14 @@ def inspect(function: Callable[..., None], args: Sequence[Any], kwargs: dict[str
 def _collect(
     collected: list[Inspection], function: Callable[..., None], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> None:
-    """Adds an inspection, and calls it as far as values are there."""
+    """Adds a check, and calls it as far as values are computed."""
     seen: list[Tensor] = []
     before, _local.waits, _local.seen = (_local.waits, _local.seen), False, seen
     try:
         with runtime.looking():
             function(*args, **kwargs)
     except Exception:
-        if all(_is_there(t) for t in seen):  # else it may be what stands for a value that it does not like
+        if all(_is_there(t) for t in seen):  # else the error may be about a placeholder
             raise
     finally:
         _local.waits, _local.seen = before
@@ -156,7 +156,7 @@ def _is_there(t: Tensor) -> bool:
 
 
 def values_of(t: Tensor) -> np.ndarray:
-    """The known values of an operand: under ``vmap`` of all batch elements, none where there are only types."""
+    """The values of an operand; under ``vmap`` of all batch elements, and an empty array if there are only types."""
     there = runtime.computed(vmap_checks.inmost(t._storage.buffer))
     if _local.seen is not None:
         _local.seen.append(t)
@@ -176,18 +176,18 @@ def values_of(t: Tensor) -> np.ndarray:
 
 def _kept(a: Any) -> Any:
     if isinstance(a, Tensor):
-        if a._layout.base.traced:  # read while what traces it is running
+        if a._layout.base.traced:  # read while its transform is active
             return tensor_of(strided_access.read(a._storage.buffer, a._layout, a._offset))
         return wrap(UntypedStorage(a._storage.buffer, a._storage.base), a._layout, a._offset)
     return type(a)(map(_kept, a)) if type(a) in (list, tuple) else a
 
 
 class _Place(int):
-    """Stands for one of the tensors that are looked at, by its number."""
+    """A placeholder for one of the checked tensors, by its number."""
 
 
 def _described(a: Any, places: dict[int, int]) -> Any:
-    """An argument without memory; what ``_filled`` takes."""
+    """An argument with placeholders for tensors, for ``_filled``."""
     if isinstance(a, Tensor):
         found = places.get(id(a))
         return _Place(found) if found is not None else wrap(UntypedStorage(None, a._storage.base), a._layout, a._offset)

@@ -1,7 +1,7 @@
-"""View operations: new metadata over the same memory.
+"""View operations: new sizes and strides over the same storage.
 
-A view is declared by a function from geometry to geometry. Its value, and so its backward, follow from reading the new
-geometry through a lens over a contiguous tensor of the input's size.
+A view is declared by a function from geometry to geometry (size, stride, offset, dtype). Its backward is derived from
+the strided read of the new geometry from a contiguous tensor of the input's size.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from compat._core.autograd.anomaly_mode import made as note_made
-from compat._core.autograd.node import NO_EDGE, Node, has_say, leaf_edge
+from compat._core.autograd.accumulate_grad import leaf_edge
+from compat._core.autograd.anomaly_mode import record_stack
+from compat._core.autograd.node import NO_EDGE, Node, overrides_operators
 from compat._core.autograd.rebase_history import extended
 from compat._core.autograd.saved_variable import HookStack
 from compat._core.memory import strided_access
@@ -41,7 +42,7 @@ _new = object.__new__
 
 
 class Geometry(NamedTuple):
-    """Where a tensor's elements lie: what a view operation computes with."""
+    """A tensor's size, strides, offset and dtype: the argument and result of a view's body."""
 
     size: Ints
     stride: Ints
@@ -69,7 +70,7 @@ class ViewNode(Node):
     """The node of a view operation.
 
     Attributes:
-        plan: what was run forward.
+        plan: the plan of the view.
     """
 
     __slots__ = ("plan",)
@@ -101,14 +102,14 @@ class ViewNode(Node):
 
 
 def _undo(grad: Tensor, order: Ints, size: Ints, known: Cache[tuple, Any], undone: str) -> Tensor | None:
-    """The gradient of a mere rearrangement, itself one: dimensions in ``order``, then seen in ``size``; None if that
-    takes a copy.
+    """The gradient of a view that only rearranges elements, as a view of the incoming gradient: permuted by ``order``,
+    then reshaped to ``size``; None if a copy is needed.
 
     Args:
-        known: the layouts of those found before.
-        undone: when PyTorch's is a view as well, as in ``ViewOp``.
+        known: a cache of the layouts.
+        undone: the row's option (``ViewDeclaration``).
     """
-    if mode.grad or has_say(grad):
+    if mode.grad or overrides_operators(grad):
         return grad.permute(order).reshape(size) if order != tuple(range(len(order))) else grad.reshape(size)
     storage, layout, offset = grad._storage, grad._layout, grad._offset
     key = (storage.base, layout, offset)
@@ -128,7 +129,7 @@ def _undo(grad: Tensor, order: Ints, size: Ints, known: Cache[tuple, Any], undon
 
 
 def _undone_layout(base: Base, layout: Layout, offset: int, order: Ints, size: Ints) -> Layout | None:
-    if len(order) != layout.ndim:  # what the operation kept has become of another size
+    if len(order) != layout.ndim:  # a saved tensor was resized
         raise RuntimeError(f"the gradient of a view of {len(order)} dimensions has {layout.ndim}")
     sizes, strides = tuple(layout.size[d] for d in order), tuple(layout.stride[d] for d in order)
     stride = view_strides(sizes, strides, size)
@@ -138,13 +139,13 @@ def _undone_layout(base: Base, layout: Layout, offset: int, order: Ints, size: I
 
 
 def _seen_inside(storage: UntypedStorage) -> UntypedStorage:
-    """What a view of traced memory is over: where nothing is recorded, that memory without derivatives."""
+    """The storage of a view of a traced tensor; without derivatives if operations are not recorded."""
     level_stack.check_alive(storage)
     return storage if mode.grad else level_stack.detached(storage, forward=False)
 
 
 def unrecorded(t: Tensor, layout: Layout, offset: int) -> Tensor:
-    """A view outside the graph: of large memory of NumPy's, one over the part of it alone."""
+    """A view without a node; of large memory shared with NumPy, over a separate storage for the part."""
     view = t._view
     if view is None:
         t._view = SHARED
@@ -166,13 +167,13 @@ def unrecorded(t: Tensor, layout: Layout, offset: int) -> Tensor:
 
 
 def _places(g: Geometry) -> np.ndarray:
-    """Where each element lies."""
+    """The flat places of the elements in memory."""
     along = (np.arange(n).reshape(-1, *[1] * (g.ndim - 1 - d)) * s for d, (n, s) in enumerate(zip(g.size, g.stride)))
     return sum(along, np.full(g.size, g.offset, np.int64)).reshape(-1)
 
 
 def _averaged(memory: Any, places: np.ndarray, x: Any) -> Any:
-    """Memory with the elements of a tensor of which several share a place: all of them have a part in what is there."""
+    """Memory with the elements of an overlapping tensor written: elements that share a place are averaged."""
     counts = np.maximum(np.bincount(places, minlength=type_of(memory).shape[0]), 1)
     total = fnp.at(memory)[places].add(fnp.reshape(x, (-1,)))
     return fnp.divide(total, counts.astype(type_of(memory).dtype))
@@ -193,13 +194,13 @@ class ViewPlan:
 
     Attributes:
         outputs: the layout and offset of each result.
-        node: the class of nodes to make; None where no gradient is wanted.
+        node: the class of its nodes; None if no gradient is wanted.
         shows: the static arguments by name, for ``_saved_...``.
-        rearrangement: where every element is taken once: how to undo it.
-        undone: the layouts of gradients for which it was undone.
-        converts: whether the results' elements are not the operand's, but made of their bytes or with a sign changed.
-        traced: whether the memory may be that of a transform.
-        run: from a sequence that begins with the tensor to the views of it.
+        rearrangement: if every element is taken once, the permutation and size of the inverse.
+        undone: a cache of layouts of gradients.
+        converts: whether elements are converted: another dtype, conjugated or negated.
+        traced: whether the storage is traced.
+        run: from a sequence that begins with the tensor to its views.
     """
 
     __slots__ = (
@@ -278,14 +279,14 @@ class ViewPlan:
         before = t._node
         node.next_functions = (((before, t._nr) if before is not None else leaf_edge(t)) if t._rg else NO_EDGE,)
         if HookStack.used:
-            note_made(node)
+            record_stack(node)
         return node
 
     # ---------------------------------------------------------------- backward
 
     @property
     def derivative(self) -> tuple[Derivative, list[int]]:
-        """The backward, and the offsets that it takes."""
+        """The backward, and its offsets."""
         if self._derivative is None:
             kernel, _, offsets = self._kernel()
             mask = (True,) + (False,) * len(offsets)
@@ -298,11 +299,11 @@ class ViewPlan:
 
     @property
     def device(self) -> Any:
-        """Where the results are."""
+        """The device of the results."""
         return self.input.base.device
 
     def _inside(self) -> tuple[Geometry, list[Geometry]]:
-        """The view, of a contiguous tensor of the input's size."""
+        """The view of a contiguous tensor of the input's size: geometries of that tensor and of the results."""
         g = self._geometry
         contiguous = Geometry(g.size, contiguous_strides(g.size), 0, g.dtype)
         found = self._function(contiguous)
@@ -335,8 +336,8 @@ class ViewPlan:
         return kernel, layouts, offsets
 
     def _storage_kernel(self) -> tuple[Kernel, list[Layout], list[int]]:
-        """For ``as_strided``, whose result is a part of the storage rather than of the input."""
-        g = self._geometry._replace(conj=False, neg=False)  # what is read of the input is given, or is to be computed
+        """The kernel of ``as_strided``, whose result is a part of the storage rather than of the input."""
+        g = self._geometry._replace(conj=False, neg=False)  # as for the elements in the storage
         out = Geometry(tuple(self.outputs[0][0].size), self.outputs[0][0].stride, self.outputs[0][1], g.dtype)
         start = min(g.offset, out.offset)
         g, out = g._replace(offset=g.offset - start), out._replace(offset=out.offset - start)

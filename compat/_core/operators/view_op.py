@@ -1,13 +1,13 @@
-"""Declaring views: functions from how the input lies in its memory to how the result does.
+"""Declaration of view operations: functions from the input's size, strides and offset to the result's.
 
-A row reads like an operator's (``compat._core.operators.op``), with a body of geometries instead of arrays::
+A row is like an operator's (``compat._core.operators.op``), with a body of geometries instead of arrays::
 
     @view("t(Tensor(a) self) -> Tensor(a)", node="TBackward0", inplace_node="TBackward1", undone="always")
     def t(input):
         return _swapped(input, 0, input.ndim - 1)
 
-Nothing is derived: the gradient of a view is written into zeros at the places that it shows, or is itself a view of the
-incoming gradient where the row says so (``undone``).
+The gradient of a view is written into zeros at the view's places; with the option ``undone`` it is itself a view of the
+incoming gradient.
 """
 
 from __future__ import annotations
@@ -45,16 +45,17 @@ class ViewDeclaration:
     Attributes:
         schemas: the overloads that the body computes, in PyTorch's grammar.
         node: the name of the backward node.
-        inplace_node: the name of the node that the in-place variant gives; by default the same.
-        saves: what nodes show as ``_saved_...``: arguments, and metadata of the input (``self.sym_sizes``).
-        names: the addresses of the function, and of the variant that makes a tensor its own view, which ends with an
-            underscore; by default ``torch`` and ``Tensor`` under its own name. ``""`` for one that only others call.
-        static: dimensions that the body gets as they were given, not counted from the left.
-        check: a function with the operator's parameters that raises PyTorch's errors; called before anything else, and
-            only for combinations of layouts and arguments not seen before.
-        inside: a check of an input that is traced, by the strides that its users see.
-        undone: when its gradient is a view of the incoming one: always, or unless both are the same; by default never.
-        through_storage: whether it sees all of the memory that its input lies in, not only the input's elements.
+        inplace_node: the name of the in-place variant's node; by default the same.
+        saves: the ``_saved_...`` attributes of nodes: arguments, and metadata of the input (``self.sym_sizes``).
+        names: the addresses of the function, and of its in-place variant, which ends with an underscore; by default
+            ``torch`` and ``Tensor`` under its own name. ``""`` for an internal operator.
+        static: dimensions that the body gets as given, rather than counted from the left.
+        check: a function with the operator's parameters that raises PyTorch's errors; called first, and only if there
+            is no plan for the layouts and arguments.
+        inside: a check of a traced input, by its logical strides.
+        undone: whether its gradient is a view of the incoming one: always, or unless both are the same; by default
+            never.
+        through_storage: whether it can reach the whole storage of its input, not only the input's elements.
     """
 
     schemas: tuple[str, ...]
@@ -77,7 +78,7 @@ class ViewOp(OperatorBase):
     """A declared view.
 
     Args:
-        name: as the user writes it.
+        name: its name in PyTorch's schemas.
         body: the function of geometries.
         params: its parameters.
         row: the declaration.
@@ -133,7 +134,7 @@ class ViewOp(OperatorBase):
 
     @leading
     def miss(self, args: list[Any], out: Any = None, named: Any = None) -> Any:
-        """Runs a call that found no plan."""
+        """Runs a call without a plan."""
         args = self.clean(self.name, args, named)
         t = args[0]
         key = key_of(self.params, args, True)
@@ -165,7 +166,7 @@ class ViewOp(OperatorBase):
 
 
 def _by_memory(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``as_strided``, of which the first argument is seen as lying in all of its memory."""
+    """``as_strided``, with the first argument moved to the whole storage, and logical strides converted."""
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -182,7 +183,7 @@ def _by_memory(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _checked_inside(function: Callable[..., Any], check: Callable[[Tensor], None]) -> Callable[..., Any]:
-    """A function of which the first argument is looked at where it is traced."""
+    """A function with a check of its first argument if that is traced."""
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -206,7 +207,7 @@ def view(
     undone: Literal["always", "changed", ""] = "",
     through_storage: bool = False,
 ) -> Callable[[Callable[..., Any]], ViewOp]:
-    """Declares a view: ``ViewDeclaration`` says what the options are.
+    """Declares a view; the options are the fields of ``ViewDeclaration``.
 
     The body is a function of a ``Geometry`` and static arguments that returns a ``Geometry``, or a list of them.
 

@@ -15,7 +15,7 @@ class NodeDef(NamedTuple):
     type: Any
     flatten_fn: Callable[[Any], tuple[list, Any]]
     unflatten_fn: Callable[[Iterable, Any], Any]
-    #: Like ``flatten_fn``, each part with the key that leads to it; None for a kind of container that does not say.
+    #: Like ``flatten_fn``, with the key of each child; None for a container without keys.
     flatten_with_keys_fn: Callable[[Any], tuple[list, Any]] | None = None
 
 
@@ -29,7 +29,7 @@ class SerializedDef(NamedTuple):
     """The representation of a container type in a serialized structure."""
 
     name: str | None
-    #: From the context to what JSON can represent, and back; None where JSON represents the context itself.
+    #: From the context to a JSON value, and back; None if the context is one.
     to_dumpable_context: Callable[[Any], Any] | None
     from_dumpable_context: Callable[[Any], Any] | None
 

@@ -39,7 +39,7 @@ def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
         protocol: the version of the format; 1 is the only one.
 
     Raises:
-        TypeError: for what is no structure, or if JSON cannot represent a container's context.
+        TypeError: for an argument that is not a structure, or a context that JSON cannot represent.
         ValueError: for an unknown version.
         NotImplementedError: for a container type that is registered without a ``serialized_type_name``.
 

@@ -26,8 +26,8 @@ class TreeSpec:
 
     Attributes:
         type: the kind of container; None for a leaf.
-        context: what else it takes to put one together.
-        num_nodes, num_leaves, num_children: how many there are, the containers themselves among the nodes.
+        context: the container's context, which unflattening needs besides the children.
+        num_nodes, num_leaves, num_children: the numbers of nodes (containers and leaves), leaves and children.
     """
 
     __module__ = "compat.utils._pytree"
@@ -195,7 +195,7 @@ def broadcast_to_and_flatten(
     """For each leaf of a structure, the leaf of the prefix ``tree`` for it.
 
     Returns:
-        None if ``tree`` does not begin like the structure.
+        None if ``tree`` is not a prefix of the structure.
     """
     node = SUPPORTED_NODES.get(kind_of(tree))
     if node is None or (is_leaf is not None and is_leaf(tree)):

@@ -22,7 +22,7 @@ DEFAULT_SEED = 67280421310721
 
 _WORDS = 624
 
-# What torch.get_rng_state() returns, byte for byte.
+# The layout of torch.get_rng_state(), byte for byte.
 _STATE = np.dtype(
     [
         ("seed", "<u8"),
@@ -47,7 +47,7 @@ STATE_SIZE = _STATE.itemsize
 
 
 class Engine:
-    """A stream of 32-bit words equal to that of ``torch.Generator()``, and the normals it keeps for later.
+    """A stream of 32-bit words equal to that of ``torch.Generator()``, and its cached normal numbers.
 
     ``seed`` is any integer in ``[-2**63, 2**64)``; negative ones wrap, and only the low 32 bits reach the stream, as in
     PyTorch.
@@ -61,9 +61,9 @@ class Engine:
 
     __slots__ = ("_bits", "_parked", "_seed", "_stream", "next_double_normal", "next_float_normal")
 
-    #: The second normal of the last scalar Box-Muller pair, waiting to be used; None when there is none.
+    #: The cached second normal of the last scalar Box-Muller pair, or None.
     next_double_normal: float | None
-    #: Kept only because PyTorch's state has room for it; nothing on the CPU draws from it.
+    #: A field of PyTorch's state; nothing on the CPU uses it.
     next_float_normal: float | None
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
@@ -74,7 +74,7 @@ class Engine:
     # ---- seeding
 
     def seed(self, seed: int) -> Engine:
-        """Start again from ``seed`` and forget any waiting normal; returns the engine.
+        """Restarts the stream from ``seed`` and drops the cached normal; returns the engine.
 
         Raises ValueError for a seed outside ``[-2**63, 2**64)``.
         """
@@ -151,7 +151,7 @@ class Engine:
         return state.reshape(1).view(np.uint8).copy()
 
     def set_state(self, state: np.ndarray) -> Engine:
-        """Take a state from :meth:`get_state` or ``torch.get_rng_state().numpy()``; returns the engine.
+        """Sets the state to one of ``get_state`` or ``torch.get_rng_state().numpy()``; returns the engine.
 
         Raises TypeError when ``state`` is not uint8 and RuntimeError when it is not a state; the engine is then
         unchanged.
@@ -179,7 +179,7 @@ class Engine:
         return self
 
     def mark(self) -> Any:
-        """Where it is now, for ``back``: in much less time than a state takes."""
+        """The present position, for ``back``; much faster than a state."""
         address = self._bits.ctypes.state_address
         words = ctypes.string_at(address, _MT19937)
         return address, words, self._seed, self._parked, self.next_double_normal, self.next_float_normal

@@ -1,7 +1,7 @@
-"""Seeds and states of random numbers: ``torch.random``.
+"""Random streams, ``torch.Generator``, with their seeds and states; ``torch.manual_seed`` and ``torch.random``.
 
-There is one stream, that of ``default_generator``; a ``Generator`` is another one. The numbers are PyTorch's CPU
-numbers, bit for bit (``compat._operators.samplers``).
+Each ``Generator`` is a stream; ``default_generator`` is the one that functions use by default, for all devices. The
+numbers are PyTorch's CPU numbers, bit for bit (``compat._operators.samplers``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types.device import accelerators
 from compat._core.types.device import device as Device
 
-#: Called before anybody draws: traces, which have to record the operation that does.
+#: Called before each draw: by traces, which must record the operation that draws.
 watchers: list[Callable[[], None]] = []
 
 __all__ = [
@@ -32,14 +32,14 @@ __all__ = [
 
 
 class Generator:
-    """A stream of random numbers of its own.
+    """A stream of random numbers.
 
     Args:
-        device: ``"cpu"``, or an accelerator: the numbers are the CPU's, and are taken there.
+        device: ``"cpu"`` or an accelerator, to which the numbers, which are the CPU's, are moved.
 
     Attributes:
         engine: the engine that draws.
-        device: where it draws.
+        device: the device of the numbers.
 
     Raises:
         RuntimeError: for another device.
@@ -62,13 +62,13 @@ class Generator:
 
     @property
     def engine(self) -> Engine:
-        """The engine; every use of it draws, so traces are told."""
+        """The engine; every use of it draws, so watchers are called."""
         for watcher in watchers:
             watcher()
         return self._engine
 
     def manual_seed(self, seed: int) -> Generator:
-        """Starts again from a seed; returns the generator.
+        """Restarts the stream from a seed; returns the generator.
 
         Args:
             seed: in ``[-2**63, 2**64)``; negative ones wrap.
@@ -83,11 +83,11 @@ class Generator:
         return self
 
     def seed(self) -> int:
-        """Starts again from a seed by the operating system, and returns it."""
+        """Restarts the stream from a seed of the operating system; returns the seed."""
         return self._engine.seed_from_entropy()
 
     def initial_seed(self) -> int:
-        """The seed that it started from."""
+        """The seed from which it started."""
         return self._engine.initial_seed
 
     def get_state(self) -> Tensor:
@@ -95,7 +95,7 @@ class Generator:
         return from_array(self._engine.get_state())
 
     def set_state(self, new_state: Tensor) -> Generator:
-        """Takes a state that ``get_state`` gave; returns the generator.
+        """Sets the state to one that ``get_state`` returned; returns the generator.
 
         Raises:
             TypeError: if it is not a tensor of bytes.
@@ -127,16 +127,16 @@ def _restored(state: Any) -> Generator:
 
 publish(Generator, "torch.Generator")
 
-#: The stream that everything draws from which is not told otherwise.
+#: The stream of all functions called without ``generator``.
 default_generator = Generator()
 publish(default_generator, "torch.default_generator")
 
 
 def engine_of(name: str, generator: Any) -> Engine:
-    """The engine of a generator, None standing for the default one.
+    """The engine of a generator; for None, of the default one.
 
     Raises:
-        TypeError: if it is no generator, in the name of the function ``name``.
+        TypeError: if it is not a generator; the message names the function ``name``.
     """
     if generator is None:
         return default_generator.engine
@@ -147,7 +147,7 @@ def engine_of(name: str, generator: Any) -> Engine:
 
 @function("torch.manual_seed")
 def manual_seed(seed: Any) -> Generator:
-    """Starts all random numbers again from a seed; returns the default generator.
+    """Seeds the default generator; returns it.
 
     Example:
         >>> import compat as torch
@@ -160,13 +160,13 @@ def manual_seed(seed: Any) -> Generator:
 
 @function("torch.seed")
 def seed() -> int:
-    """Starts all random numbers again from a seed by the operating system, and returns it."""
+    """Seeds the default generator from the operating system; returns the seed."""
     return default_generator.seed()
 
 
 @function("torch.initial_seed")
 def initial_seed() -> int:
-    """The seed that the default generator started from."""
+    """The seed from which the default generator started."""
     return default_generator.initial_seed()
 
 
@@ -178,16 +178,16 @@ def get_rng_state() -> Tensor:
 
 @function("torch.set_rng_state")
 def set_rng_state(new_state: Tensor) -> None:
-    """Takes a state that ``get_rng_state`` gave."""
+    """Sets the state of the default generator to one that ``get_rng_state`` returned."""
     default_generator.set_state(new_state)
 
 
 @contextlib.contextmanager
 def fork_rng(devices: Any = None, enabled: bool = True, device_type: Any = None, **names: Any) -> Iterator[None]:
-    """Context at whose end the generators' states are restored.
+    """Context that restores the state of the default generator at its end.
 
     Args:
-        devices, device_type: accepted; there is one generator, whatever the device.
+        devices, device_type: ignored; all devices have one default generator.
         enabled: False makes it do nothing.
 
     Example:

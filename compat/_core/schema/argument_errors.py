@@ -1,7 +1,7 @@
 """Errors of calls with wrong arguments, with the messages of PyTorch.
 
-Nothing of this runs before a call has failed: then ``argument_error`` compares the arguments with the schemas of the
-function's overloads. Messages of a method do not count the tensor among the arguments.
+This code runs only after a call has failed: ``argument_error`` compares the arguments with the schemas of the
+function's overloads. Positions in messages of a method do not count the tensor itself.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from compat._core.types.device import device
 from compat._core.types.errors import type_name
 from compat._core.types.memory_format import layout, memory_format
 
-#: Other names under which a parameter may be given.
+#: Aliases of parameters.
 _ALIASES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
 
 
 class _Unfit(Exception):
-    """Arguments that a signature does not take."""
+    """Raised for arguments that a signature does not accept."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class _Parameter:
     """One parameter.
 
     Attributes:
-        kind: what it has to be.
-        name: its own.
-        default: as messages show it; empty for what may not be left out.
+        kind: its type in messages.
+        name: its name.
+        default: its default in messages; empty for a required one.
         none: whether it may be None.
-        single: whether one may be given where several are wanted.
-        keyword: whether it has to be named.
+        single: whether a single value is accepted for a sequence.
+        keyword: whether it is keyword-only.
     """
 
     kind: str
@@ -57,7 +57,7 @@ class _Parameter:
 
 @dataclass(frozen=True)
 class _Signature:
-    """One of the ways to call a function."""
+    """One signature of a function."""
 
     function: str
     shown: str
@@ -65,12 +65,12 @@ class _Signature:
 
     @property
     def most(self) -> int:
-        """How many arguments it takes by position at most."""
+        """The maximum number of positional arguments."""
         return sum(not p.keyword for p in self.parameters)
 
     @property
     def least(self) -> int:
-        """How many arguments it needs."""
+        """The number of required arguments."""
         return sum(not p.default for p in self.parameters)
 
     def too_many(self, count: int) -> _Unfit:
@@ -82,10 +82,10 @@ class _Signature:
         return _Unfit(f"takes {most} positional argument{'s' * (most != 1)} but {count} {was} given")
 
     def match(self, args: Sequence[Any], named: Mapping[str, Any]) -> None:
-        """Whether it takes the arguments.
+        """Checks that it accepts the arguments.
 
         Raises:
-            _Unfit: saying why not.
+            _Unfit: if it does not, with the reason.
         """
         several = self.most == 1 and self.parameters[0].kind == "tuple of ints" and bool(args) and _is_int(args[0])
         if len(args) > self.most and not several:
@@ -116,7 +116,7 @@ class _Signature:
             _check_ints(self.function, name, values)
 
     def placed(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments of a call that it takes, by position as far as can be."""
+        """The arguments of an accepted call, positional as far as possible."""
         found, left = list(args), dict(named)
         for p in self.parameters[len(args) :]:
             own = next((k for k in (p.name, *_ALIASES.get(p.name, ())) if k in left), None)
@@ -148,7 +148,7 @@ class _Signature:
                     raise TypeError(f"expected Tensor as element {i} in argument {index}, but got {type_name(t)}")
             return
         if p.kind == "tuple of ints" and isinstance(value, tuple | list) and value and _is_int(value[0]):
-            return  # all of them are looked at when nothing else is wrong
+            return  # ``_check_ints`` checks the elements if everything else is valid
         if self._takes(p, value):
             return
         where = "" if position is None else f" (position {position})"
@@ -218,19 +218,19 @@ def _check_ints(function: str, name: str, values: Sequence[Any]) -> None:
 # ---------------------------------------------------------------- signatures
 
 
-#: What messages put before the names of functions of these modules.
+#: The prefixes of functions' names in messages, by module.
 _PREFIXES = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
 
 
 def _shown_name(where: str) -> str:
-    """How messages call what is at ``linalg.norm``: ``linalg_norm``."""
+    """The name in messages of the function at an address: ``linalg_norm`` for ``linalg.norm``."""
     place, _, name = where.rpartition(".")
     return _PREFIXES.get(place, "") + name
 
 
 @cache
 def signatures_of(where: str) -> tuple[_Signature, ...] | None:
-    """The ways to call what is at an address; none if nothing may be given, None for what has no schema."""
+    """The signatures of the function at an address; none if it takes no arguments, None if it has no schema."""
     place, _, name = where.rpartition(".")
     found = []
     for overload in overloads_of(named(where)):
@@ -246,13 +246,13 @@ def signatures_of(where: str) -> tuple[_Signature, ...] | None:
 
 
 def has_deprecated(where: str) -> bool:
-    """Whether what is at an address may also be called in a way that messages do not list."""
+    """Whether the function at an address has a deprecated signature, which messages do not list."""
     return any(overload.deprecated for overload in overloads_of(named(where)))
 
 
-#: Whose overload for a number is not shown, since the one for a tensor takes it.
+#: Functions whose overload for a number is not listed, since the one for a tensor accepts it.
 _WRAPPED = frozenset(["add", "sub", "mul", "div"])
-#: What messages call the types of schemas, and sequences of them.
+#: The names in messages of the types of schemas, and of sequences of them.
 _KINDS = {
     "Tensor": "Tensor", "Scalar": "Number", "int": "int", "SymInt": "int", "float": "float", "bool": "bool",
     "str": "str", "ScalarType": "torch.dtype", "Layout": "torch.layout", "Device": "torch.device",
@@ -262,16 +262,16 @@ _SEQUENCES = {
     "Tensor": "tuple of Tensors", "Tensor?": "tuple of Tensors", "Scalar": "tuple of Scalars", "int": "tuple of ints",
     "SymInt": "tuple of ints", "float": "tuple of floats", "bool": "tuple of bools",
 }  # fmt: skip
-#: How messages write defaults.
+#: Defaults in messages.
 _DEFAULTS = {
     "[]": "None", "Mean": "at::Reduction::Mean", "contiguous_format": "c10::MemoryFormat::Contiguous", "long": "None",
 }  # fmt: skip
-#: What a function has that makes a tensor.
+#: The arguments of factories.
 _OPTIONS = ("dtype", "layout", "device", "pin_memory")
 
 
 def _signature(function: str, schema: FunctionSchema, method: bool, out: bool) -> _Signature:
-    """A schema as messages show it: ``out`` and what is asked of the result come last."""
+    """A schema as a signature in messages: ``out`` and the options of factories come last."""
     parameters = [_parameter(a) for a in schema.arguments if not (method and a.name == "self")]
     options = [p for p in parameters if p.name in _OPTIONS]
     written = []
@@ -311,7 +311,7 @@ def _parameter(argument: Argument) -> _Parameter:
 
 
 def shown_type(value: Any) -> str:
-    """What PyTorch calls the type of an argument, ``torch.dtype`` for one of its own."""
+    """PyTorch's name of the type of an argument: ``torch.dtype``, ``Tensor``."""
     name = type_name(value)
     if isinstance(value, UntypedStorage | TypedStorage):
         return f"torch.storage.{name}"
@@ -319,7 +319,7 @@ def shown_type(value: Any) -> str:
 
 
 def _inside(value: Any) -> str:
-    """The type of an argument, of a list or tuple with those of its elements."""
+    """The type of an argument; for a list or tuple with the types of its elements."""
     if type(value) not in (list, tuple):
         return shown_type(value)
     within = ", ".join(map(shown_type, value))
@@ -327,16 +327,15 @@ def _inside(value: Any) -> str:
 
 
 def _given(args: Sequence[Any], named: Mapping[str, Any]) -> str:
-    # What was named last comes first, as PyTorch's table of names has it.
+    # The last keyword argument comes first, as in PyTorch.
     kinds = [shown_type(a) for a in args] + [f"{k}={shown_type(v)}" for k, v in reversed(list(named.items()))]
     return f"({', '.join(kinds)}{', ' * (not args and bool(named))})"
 
 
 def _compared(signature: _Signature, args: Sequence[Any], named: Mapping[str, Any]) -> str:
-    """The arguments, those marked that a signature does not take.
+    """The arguments, with marks on those that a signature does not accept.
 
-    As in PyTorch types are compared as text, so that of a parameter with a default is none that an argument can have,
-    and its name is none that can be given.
+    As in PyTorch, types are compared as text, and the text of a parameter with a default never matches.
     """
     pairs = [part.rpartition(" ") for part in signature.shown.split(", ")]
     shown = []
@@ -383,9 +382,9 @@ def argument_error(where: str, args: Sequence[Any], named: Mapping[str, Any]) ->
     """The error that PyTorch raises for the arguments of a call; None if it accepts them.
 
     Args:
-        where: the address of what was called, ``"torch.sum"``, ``"linalg.norm"``, ``"Tensor.cumsum"``.
-        args: what was given by position, to a method without the tensor itself.
-        named: what was given by name.
+        where: the address of the called function, ``"torch.sum"``, ``"linalg.norm"``, ``"Tensor.cumsum"``.
+        args: the positional arguments; for a method without the tensor itself.
+        named: the keyword arguments.
 
     Example:
         >>> argument_error("Tensor.cumsum", ("rows",), {})
@@ -410,10 +409,10 @@ def argument_error(where: str, args: Sequence[Any], named: Mapping[str, Any]) ->
 
 
 def by_position(where: str, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]] | None:
-    """The arguments of a call that is right, with those given by name at the places that they have in the schema.
+    """The arguments of a valid call, with keyword arguments at their positions in the schema.
 
     Args:
-        where, args, named: as ``argument_error`` takes them.
+        where, args, named: as for ``argument_error``.
 
     Example:
         >>> by_position("torch.kron", (1,), {}) is None

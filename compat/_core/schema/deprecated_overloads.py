@@ -1,6 +1,6 @@
-"""Calls as they were written before PyTorch 1.5: ``x.add_(-lr, grad)``, ``x.addcdiv_(-lr, mean, scale)``.
+"""The deprecated overloads from before PyTorch 1.5: ``x.add_(-lr, grad)``, ``x.addcdiv_(-lr, mean, scale)``.
 
-Factors came among the tensors, and are keyword arguments now. Programs that still say so run, with PyTorch's warning.
+Factors were among the tensors, and are keyword arguments now. Such calls run, with PyTorch's warning.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from compat._core.types.errors import Once
 def older_call(
     name: str, params: Sequence[str], factors: Sequence[str], run: Callable[..., Any], args: Sequence[Any], out: Any
 ) -> Any:
-    """Calls ``run`` with the factors among ``args`` by their names.
+    """Calls ``run`` with the factors among ``args`` as keyword arguments.
 
     Args:
-        name: the operation's.
+        name: the operation's name.
         params: the names of its tensors.
-        factors: what the numbers among the arguments are, in order; the last may be left out.
+        factors: the names of the numbers among the arguments, in order; the last may be omitted.
         run: the operation.
         args: all positional arguments.
-        out: where the result goes, if anywhere.
+        out: the argument ``out``, or None.
 
     Raises:
         TypeError: if there are more arguments than the operation ever took.

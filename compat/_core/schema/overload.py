@@ -18,7 +18,7 @@ class Overload(NamedTuple):
     Attributes:
         schema: in PyTorch's grammar.
         out: whether there is a variant that writes into ``out``.
-        deprecated: whether it has a deprecated form with numbers between the tensors, which messages do not show.
+        deprecated: whether it has a deprecated form with numbers among the tensors, which messages do not list.
     """
 
     schema: str
@@ -27,11 +27,11 @@ class Overload(NamedTuple):
 
 
 def overloads(schemas: Iterable[str], out: bool, without_out: str = "", deprecated: bool = False) -> Iterator[Overload]:
-    """The overloads of these schemas.
+    """The overloads of schemas.
 
     Args:
-        out: whether they have variants that write into ``out``.
-        without_out: the names of those that have none even so, ``default`` for the one without a name.
+        out: whether they have an ``out`` variant.
+        without_out: the names of overloads without one, ``default`` for the unnamed one.
     """
     for schema in schemas:
         name = schema.partition("(")[0].partition(".")[2] or "default"

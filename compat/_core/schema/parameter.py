@@ -1,18 +1,17 @@
 """The parameters of an operator, from its schemas.
 
-The type of an argument says what becomes of it:
+The type of an argument determines its kind:
 
 ``Tensor``
-    an array; where another overload has a ``Scalar`` in its place, a number too. ``Tensor[]``: a sequence of arrays.
+    an array; also a number, if another overload has a ``Scalar`` in its place. ``Tensor[]``: a sequence of arrays.
 ``Scalar``
-    a number that the compiled program takes as an argument, so that a changing one compiles nothing anew.
+    a number that is an input of the compiled program, so that another value does not recompile.
 ``int dim``, ``int[] dim``
-    dimensions of the first tensor, for any name that begins with ``dim`` or ends with it: the body gets them counted
-    from the left.
+    dimensions of the first tensor, if the name begins or ends with ``dim``: the body gets them counted from the left.
 ``int[]``
-    integers; where they are the only argument beside the tensor, methods take them one by one as well.
-anything else
-    a static argument, part of what the program is compiled for.
+    integers; if they are the only argument beside the tensor, methods accept them as separate arguments, too.
+any other type
+    a static argument, for whose value the program is compiled.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from compat._core.schema.parser import Argument, FunctionSchema
 _DIMENSION = re.compile(r"dim(s|ension|\d)?|(start|end)_dim")
 _INTEGERS = ("int", "SymInt")
 _CHECKED = {"bool": "bool", "int": "int", "SymInt": "int", "float": "float", "str": "str", "Scalar": "Number"}
-#: Integers of a fixed number, for all of which one may stand: ``int[2] stride=1``.
+#: Integer lists of fixed length, which accept a single integer: ``int[2] stride=1``.
 _FIXED = re.compile(r"(?:Sym)?[Ii]nt\[(\d+)\]")
 REQUIRED: Any = inspect.Parameter.empty
-#: Stands for an argument that was not given.
+#: Marks an omitted argument.
 MISSING = object()
 
 
@@ -43,11 +42,11 @@ class Param:
     Attributes:
         kind: ``array``, ``arrays``, ``scalar``, ``dim``, ``dims``, ``ints`` or ``static``.
         optional: whether it may be None.
-        keyword: whether it has to be named.
+        keyword: whether it is keyword-only.
         starred: whether it takes the remaining positional arguments.
         edge: whether nodes have an edge for it.
-        plain: of a static argument, what it has to be: ``"bool"``, ``"int"``, ``"Number"``; "" for anything.
-        number: of an array, whether it may be a number.
+        plain: the checked type of a static argument: ``"bool"``, ``"int"``, ``"Number"``; "" for no check.
+        number: whether an array may be a number.
     """
 
     name: str
@@ -66,12 +65,12 @@ class Param:
 
     @cached_property
     def dynamic(self) -> bool:
-        """Whether its value is an argument of the compiled program."""
+        """Whether its value is an input of the compiled program."""
         return self.kind in ("array", "arrays", "scalar")
 
 
 def python_name(argument: Argument) -> str:
-    """What an argument is called in Python: the tensor ``self`` is ``input``."""
+    """The Python name of an argument: ``input`` for the tensor ``self``."""
     return "input" if argument.name == "self" and argument.type.startswith("Tensor") else argument.name
 
 
@@ -85,12 +84,12 @@ def parameters(
 
     Args:
         schemas: the overloads; one of them has all the arguments.
-        static: numbers that the program is compiled for, and dimensions that the body gets as they were given.
-        traced: floats that the compiled program takes as arguments.
-        without_edge: tensors that never have a gradient.
+        static: numbers that are static, and dimensions that the body gets as given.
+        traced: floats that are inputs of the compiled program.
+        without_edge: tensors without a gradient.
 
     Raises:
-        ValueError: if no schema has all the arguments, or a name given is none of theirs.
+        ValueError: if no schema has all the arguments, or for an unknown name.
 
     Example:
         >>> both = [FunctionSchema("aten", "mul(Tensor self, Tensor other) -> Tensor")]
@@ -103,7 +102,7 @@ def parameters(
     own = {a.name for a in widest.arguments}
     others = {a.name for s in schemas for a in s.arguments if a.name not in own}
     for missing in others | {*static, *traced, *without_edge} - names:
-        raise ValueError(f"{widest.name}: {missing!r} is no argument of {widest}")
+        raise ValueError(f"{widest.name}: {missing!r} is not an argument of {widest}")
     return tuple(found)
 
 

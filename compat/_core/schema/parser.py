@@ -1,4 +1,4 @@
-"""Schemas: what an operation takes and returns, as text such as ``mul(Tensor x, Scalar k=2) -> Tensor``."""
+"""The parser of PyTorch's schemas, such as ``mul(Tensor x, Scalar k=2) -> Tensor``."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from compat._core.types.memory_format import layout, memory_format
 
 _MISSING = object()
 _NUMBERS = (int, float, complex)
-#: By a type's name, the classes of its values. No tensor is an undefined one.
+#: The classes of values by the name of a type. None is an undefined tensor.
 _CLASSES: dict[str, tuple[Any, ...]] = {
     "Tensor": (Tensor, type(None)), "int": (int,), "SymInt": (int,), "float": (int, float), "bool": (bool,),
     "str": (str,), "Scalar": _NUMBERS, "ScalarType": (dtype,), "Device": (device, str), "Layout": (layout,),
     "MemoryFormat": (memory_format,), "DeviceIndex": (int,), "complex": _NUMBERS,
     "NoneType": (type(None),),
 }  # fmt: skip
-#: Types whose values are not looked at.
+#: Types whose values are not checked.
 _OTHERS = frozenset(["Any", "Dimname", "Dict", "Generator", "QScheme", "Storage", "Stream", "SymBool", "t"])
 _UNKNOWN = (
     "\nunknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar; for a full "
     "list, please see https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func :\n{}\n{}{} "
     "<--- HERE\n"
 )
-#: Defaults that are written as words: how losses are reduced, and the memory order of rows.
+#: Named defaults: the reduction of losses, and memory formats.
 _WORDS = {"Mean": 1, "contiguous_format": 0}
-#: Other names of types.
+#: Aliases of types.
 _ALIASES = {"None": "NoneType"}
 _SHOWN = {"SymInt": "int", "Scalar": "number"}
 _ARGUMENT = re.compile(
@@ -47,11 +47,11 @@ class Argument:
     Attributes:
         name: empty for a result without one.
         type: ``Tensor``, ``int[]``, ``Tensor?``.
-        kwarg_only: whether it is given by name.
-        default_value: if there is one.
+        kwarg_only: whether it is keyword-only.
+        default_value: its default, if there is one.
         is_write: whether it is written in place.
-        text: as it was written.
-        default_text: the default as it was written.
+        text: its source text.
+        default_text: the source text of the default.
     """
 
     name: str
@@ -66,12 +66,12 @@ class Argument:
         return self.default_value is not _MISSING
 
     def accepts(self, value: Any) -> bool:
-        """Whether a value is of its type."""
+        """Whether a value has its type."""
         return _fits(self.type, value)
 
     @property
     def shown_type(self) -> str:
-        """The type as messages have it."""
+        """The type in messages."""
         base, optional = self.type.removesuffix("?"), self.type.endswith("?")
         element, several = re.sub(r"\[\d*\]$", "", base), base.endswith("]")
         inner = _SHOWN.get(element.removesuffix("?"), element.removesuffix("?"))
@@ -95,24 +95,24 @@ def _fits(kind: str, value: Any) -> bool:
 
 
 class FunctionSchema:
-    """What an operation is called, takes and returns.
+    """The schema of an operation: its name, arguments and results.
 
     Args:
         namespace: the library.
-        text: as it is declared there.
+        text: the schema, without the library's name.
 
     Attributes:
-        name: with the library's, ``my::op``.
-        overload_name: empty for the default one.
-        arguments, returns: in their order.
+        name: the qualified name, ``my::op``.
+        overload_name: the name of the overload; empty for the default one.
+        arguments, returns: the arguments and results, in their order.
 
     Raises:
-        RuntimeError: for text that is no schema.
+        RuntimeError: for a syntax error.
     """
 
     def __init__(self, namespace: str, text: str):
         head, arrow, tail = text.partition("->")
-        while arrow and head.count("(") != head.count(")"):  # an arrow inside, of an alias
+        while arrow and head.count("(") != head.count(")"):  # the arrow of an alias annotation
             more, arrow, tail = tail.partition("->")
             head = f"{head}->{more}"
         found = re.fullmatch(r"\s*([\w.]+)\s*\((.*)\)\s*", head, re.DOTALL)
@@ -133,10 +133,10 @@ class FunctionSchema:
         return any(a.is_write for a in self.arguments)
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tuple, dict[str, Any]]:
-        """The arguments of a call, defaults filled in.
+        """The arguments of a call, with defaults.
 
         Raises:
-            RuntimeError: where they do not match, with PyTorch's message.
+            RuntimeError: for arguments that do not match, with PyTorch's message.
         """
         own = [a for a in self.arguments if not a.kwarg_only]
         if len(args) > len(own):
@@ -188,7 +188,7 @@ def _arguments(text: str, schema: str) -> list[Argument]:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between commas that are in no brackets and no string."""
+    """The parts between commas outside brackets and strings."""
     parts, depth, quoted, start = [], 0, "", 0
     for i, c in enumerate(text):
         if quoted:
@@ -239,7 +239,7 @@ def _value(text: str) -> Any:
 
 
 def _text(value: Any, kind: str) -> str:
-    """A default as PyTorch writes it: with as many digits as a double has, and a number for several."""
+    """A default as PyTorch prints it: floats with 17 digits, and a list for a number that stands for several."""
     if isinstance(value, float) or (kind == "float" and isinstance(value, int)):
         return f"{int(value)}." if float(value).is_integer() and abs(value) < 1e16 else f"{value:.17g}"
     if (several := re.fullmatch(r"int\[(1)\]|SymInt\[(\d+)\]", kind)) and isinstance(value, int):

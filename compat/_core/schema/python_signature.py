@@ -1,4 +1,4 @@
-"""The ``inspect.Signature`` of an operator, made of its schemas, for ``inspect.signature`` and ``help``."""
+"""The ``inspect.Signature`` of an operator, derived from its schemas, for ``inspect.signature`` and ``help``."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from compat._core.schema.parser import FunctionSchema
 
 
 class SchemaSignature(Signature):
-    """The signature of a function with schemas, made of them on first use.
+    """The signature of a function with schemas, computed at the first use.
 
     Args:
-        schemas: its overloads. If no Python signature covers them all, it is that of the longest one.
+        schemas: its overloads. If no Python signature covers all of them, it is that of the longest one.
         out: whether the function has a parameter ``out``.
         params: the parameters of a declared operator, which may differ from those of the schemas.
 
@@ -48,7 +48,7 @@ class SchemaSignature(Signature):
     _return_annotation: Any = property(lambda self: self._made().return_annotation)
 
     def replace(self, **changes: Any) -> Any:
-        """A plain ``Signature`` with parts of it replaced."""
+        """A plain ``Signature`` with some fields replaced."""
         return self._made().replace(**changes)
 
     __replace__ = replace

@@ -1,7 +1,7 @@
 """Tensors as arguments and results of funcgrad's own transforms: ``funcgrad.grad``, ``vmap``, ``jit`` and the others.
 
-A function that is transformed gets tensors over what is traced, and every operation on one replays its program into the
-trace. Only elements go in and come out: the graph of a tensor that requires grad ends where a pure function begins.
+The transformed function gets tensors over tracers, and every operation on one replays its program into the trace. Only
+elements are arguments and results: the graph of a tensor that requires grad does not continue in a pure function.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def operand(t: Tensor) -> Any:
     """A tensor as an operand of a function of funcgrad.
 
     Raises:
-        RuntimeError: for one that is in a graph of tensors which nothing here would go on with.
+        RuntimeError: for a tensor that requires grad, whose graph would not continue.
         TypeError: for a sparse or nested one.
     """
     if t.__class__ is not Tensor and t.layout is not strided:
@@ -43,7 +43,7 @@ def operand(t: Tensor) -> Any:
 
 
 def register(kind: type[Tensor]) -> None:
-    """Has funcgrad take tensors of a class."""
+    """Registers a class of tensors with funcgrad as arrays."""
     register_array_type(kind, elements, tensor_of, operand)
 
 

@@ -1,4 +1,4 @@
-"""The autograd state of a tensor: its version, its base, its gradient."""
+"""The autograd state of a tensor: views, gradients and hooks."""
 
 from __future__ import annotations
 
@@ -10,25 +10,16 @@ if TYPE_CHECKING:
     from compat._core.tensor.tensor import Tensor
 
 
-class Version:
-    """A version counter that is not its storage's: ``x.data`` and ``x`` count separately."""
-
-    __slots__ = ("version", "__weakref__")
-
-    def __init__(self, version: int = 0):
-        self.version = version
-
-
 class View:
     """The state of a tensor that shares its storage.
 
     Attributes:
-        base: the tensor that it is a view of; None where only memory is shared (``detach``, ``data``, a base itself).
-        version: the version at which the tensor's ``grad_fn`` was right; a later in-place operation on another view
-            of the same base makes it stale.
-        origin: how it was made, for the operations that may not be done to it in place: "", "no_grad", "multiple",
-            "function", "inference".
-        steps: how to make it of its base again, where that takes more than a look at other places.
+        base: the tensor of which it is a view; None if only memory is shared (``detach``, ``data``, a base itself).
+        version: the version for which the tensor's ``grad_fn`` was made; a later in-place operation on another view of
+            the same base makes it stale.
+        origin: PyTorch's ``CreationMeta``, which restricts in-place operations: "", "no_grad", "multiple", "function",
+            "inference".
+        steps: the functions that replay the view on its base, if it is not an ``as_strided``.
     """
 
     __slots__ = ("base", "version", "origin", "steps")
@@ -46,31 +37,33 @@ class View:
         self.steps = steps
 
 
-#: Marks a tensor whose memory others share, though it is no view itself.
+#: Marks a tensor whose storage others share, but that is not a view.
 SHARED = View(None)
-#: The same, detached within a forward-mode level: the tangents that are written into it are its own.
+#: The same for a tensor detached inside a forward-mode level: tangents written into it are separate from the
+#: original's.
 DETACHED_DUAL = View(None)
-#: Marks a gradient that is a view of another, made on its way.
+#: Marks a gradient that is a view of another gradient, made by the backward of a view.
 PASSING = View(None)
-#: ``_rg`` of an inference tensor that requires grad: operations are recorded where it meets a tensor that is none.
+#: ``_rg`` of an inference tensor that requires grad: an operation is recorded if another operand is not an inference
+#: tensor.
 WITHIN: Any = 2
-#: Marks another tensor over the memory of an inference tensor, made outside of inference mode: it may be written there.
+#: Marks a tensor over an inference tensor's storage, made outside inference mode: it may be written there.
 LOOSE = View(None)
 
 
 class Autograd:
-    """The state that few tensors have: a gradient, hooks, an accumulator node.
+    """The autograd state that few tensors have: a gradient, hooks, an accumulator node.
 
     Attributes:
         grad: the gradient.
         accumulator: a weak reference to the ``AccumulateGrad`` node of a leaf.
-        hooks: tensor hooks of a leaf; those of a result belong to its node, which is stored here where that is not the
-            one it comes from any more.
+        hooks: tensor hooks of a leaf. Those of a result belong to its node; if an in-place view operation has replaced
+            that node, they are kept here.
         post_accumulate: hooks that run after ``grad`` was updated.
         retains: whether a non-leaf keeps its gradient.
-        grad_dtypes: the dtypes that its gradient may have, if not the tensor's own: one, or none for any.
-        own: whether it was itself said to require grad, which a view may also do because its base does.
-        left: a weak reference to the node that ``detach_`` took it from.
+        grad_dtypes: the dtype of its gradient, if not the tensor's own; an empty tuple for any dtype.
+        own: whether ``requires_grad`` was set on the tensor itself; a view also inherits it from its base.
+        left: a weak reference to the node from which ``detach_`` removed it.
     """
 
     __slots__ = ("grad", "accumulator", "hooks", "post_accumulate", "grad_dtypes", "retains", "own", "left")

@@ -1,7 +1,7 @@
-"""Tensors that a transformed function captured, into which PyTorch forbids writes inside of it.
+"""Checks of in-place operations on captured tensors, which PyTorch forbids inside differentiating transforms.
 
-A storage records when it was made, and in which transforms. So memory that is older than the transform around a
-write, and is none of the arguments, came from outside.
+A storage records the clock at its creation (``born``). A storage that is older than the transform, and does not belong
+to an argument of its function, is captured.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class _Transform:
     """A transform that differentiates.
 
     Attributes:
-        since: when it began: storages made before are from outside of it.
-        given: trees of what may be written nevertheless: what its function is called with besides what it is
-            differentiated by, and what operations were given to write their results into.
+        since: the clock at its entry: older storages are from outside.
+        given: trees of older tensors that may be written: the arguments that are not differentiated, and tensors given
+            as ``out=``.
     """
 
     since: int
@@ -33,7 +33,7 @@ class _Transform:
 
 
 class _State(threading.local):
-    """The transforms that this thread is in, outermost first."""
+    """The differentiating transforms of this thread, outermost first."""
 
     def __init__(self) -> None:
         self.transforms: list[_Transform] = []
@@ -44,7 +44,7 @@ _state = _State()
 
 @contextmanager
 def capturing() -> Iterator[None]:
-    """Context in which tensors made before count as captured."""
+    """Context of a differentiating transform: older tensors count as captured."""
     entered, before, outer = _Transform(begin()), (mode.since, mode.outset), _state.transforms
     try:
         _state.transforms = [*outer, entered]
@@ -56,24 +56,24 @@ def capturing() -> Iterator[None]:
 
 
 def give(tree: Any) -> None:
-    """Says that the function of the innermost transform is called with these tensors, too."""
+    """Allows writes into the tensors of a tree, arguments of the innermost transform's function."""
     _state.transforms[-1].given.append(tree)
 
 
 def let(out: Tensor) -> None:
-    """Has ``out`` take a result, wherever it was made: PyTorch looks at operations that write into themselves only."""
+    """Allows a write into ``out``, whenever it was made: PyTorch checks in-place operations only."""
     for entered in _state.transforms:
         entered.given.append(out)
 
 
 def refuse(t: Tensor, name: str, given: Mapping[str, Any]) -> None:
-    """Raises for a write into memory made before the innermost transform began, unless it is an argument's.
+    """Raises an error for an in-place operation on a captured tensor.
 
     Args:
-        name, given: the operation that writes, as it is declared, and its arguments by parameter.
+        name, given: the operation's declared name, and its arguments by parameter.
 
     Raises:
-        RuntimeError: for what was captured.
+        RuntimeError: if the tensor is captured.
     """
     if not any(_captured(t, entered) for entered in _state.transforms):
         return
@@ -85,13 +85,12 @@ def refuse(t: Tensor, name: str, given: Mapping[str, Any]) -> None:
     )
 
 
-#: Which overload a call is of. The table of overloads imports the declarations of operations, and these import this
-#: module.
+#: The overload of a call; set later, since the table of overloads imports this module.
 _overload_of: Callable[[str, bool, Mapping[str, Any]], Any]
 
 
 def set_overloads(overload_of: Callable[[str, bool, Mapping[str, Any]], Any]) -> None:
-    """Names the function that tells which overload a call is of."""
+    """Sets the function that finds the overload of a call."""
     global _overload_of
     _overload_of = overload_of
 

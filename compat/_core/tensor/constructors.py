@@ -1,4 +1,4 @@
-"""Construction of tensors by operations, one function each: every further call would cost each operation."""
+"""Fast constructors of operations' results: without further calls, since every operation would pay for them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def new_tensor(buffer: Any, layout: Layout) -> Tensor:
 
 
 def beside(storage: UntypedStorage, layout: Layout, offset: int, counter: Any) -> Tensor:
-    """``wrap`` for memory that another tensor shares: both have the same version counter."""
+    """``wrap`` for a storage that another tensor shares, with that tensor's version counter."""
     t = _new(Tensor)
     t._storage = storage
     t._layout = layout

@@ -1,6 +1,6 @@
-"""Floating-point numbers of eight bits: which operators take them.
+"""The operators that accept float8 tensors.
 
-They are for storage. PyTorch moves, casts, compares and multiplies them, and has no other arithmetic.
+These dtypes are for storage. PyTorch moves, casts, compares and multiplies them, and has no other arithmetic.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import FLOAT8
 from compat._core.types.errors import lacks
 
-#: Operators that take them: what moves elements, casts, tells equal ones, and products of matrices.
+#: Operators that accept them: those that move elements, casts, comparisons for equality, and matrix products.
 TAKES = frozenset(
     ["_to_copy", "abs", "addmm", "alias", "all", "any", "as_strided_scatter", "baddbmm", "bmm", "cat"]
     + ["clone", "conj", "constant_pad_nd", "contiguous", "copy", "detach", "diag", "diag_embed", "diag_scatter"]
@@ -21,7 +21,7 @@ TAKES = frozenset(
     + ["resolve_neg", "roll", "select", "select_scatter", "slice", "slice_scatter", "stack", "tile", "tril"]
     + ["triu", "unfold", "view", "where", "zero", "zeros_like"]
 )
-#: PyTorch's names of kernels, where they are not the operator's and ``_cpu``.
+#: PyTorch's kernel names, unless they are the operator's name and ``_cpu``.
 _KERNELS = {
     "add": "add_stub", "sub": "add_stub", "rsub": "add_stub", "mul": "mul_cpu_reduced_float", "dot": "dot",
     "vdot": "vdot", "max": "max_all", "min": "min_all", "isinf": "isinf", "isfinite": "isfinite", "mean": "sum_cpu",
@@ -35,7 +35,7 @@ _KERNELS = {
     "_unique2": "unique", "isclose": "mul_cpu_reduced_float", "argsort": "sorting_kernel_method_name",
     "count_nonzero": "nonzero_count_cpu", "histc": "aminmax_cpu",
 }  # fmt: skip
-#: Functions whose kernel's name has the library of vector mathematics in it.
+#: Functions whose kernel name ends with ``_vml_cpu``.
 _VECTORS = frozenset(
     ["acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac", "log", "log10"]
     + ["log1p", "log2", "round", "rsqrt", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"]
@@ -43,9 +43,9 @@ _VECTORS = frozenset(
 
 
 def check_taken(name: str, tensors: Sequence[Tensor]) -> None:
-    """Raises for an operator that takes no tensors of eight bits, if all of them are of one such dtype.
+    """Raises an error for an operator that does not accept float8 tensors, if all tensors have one such dtype.
 
-    Tensors of several dtypes are left to the rules of promotion, which mix these with none.
+    For tensors of several dtypes promotion raises an error.
 
     Raises:
         NotImplementedError: naming the kernel and the dtype.

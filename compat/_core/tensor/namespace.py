@@ -1,6 +1,6 @@
-"""The library as its users see it: for modules that are written in its own terms, such as distributions.
+"""The public namespace ``torch``, for modules that are written against the public API, such as distributions.
 
-Names are looked up when they are used, so that it does not matter which module is imported first.
+Names are looked up when they are used, so the order of imports does not matter.
 """
 
 from __future__ import annotations

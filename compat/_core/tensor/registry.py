@@ -1,8 +1,7 @@
-"""Public names: where each function of compat is to appear.
+"""The registry of public names.
 
-A module that defines an operator says under which names PyTorch has it, and ``compat.__init__`` and the modules of
-that address find them here. The modules of the operators are imported at the first access to a name of theirs: an index
-says which has it.
+A module that defines an operator publishes it under PyTorch's names; ``compat.__init__`` and the public modules look
+names up here. An index of names allows modules of operators to be imported at the first access to one of their names.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from compat._core.tensor.tensor import Tensor, set_constructor
 
 #: The address of the methods and attributes of tensors.
 _TENSOR = "Tensor"
-#: By address and name, the module that publishes it, until that is imported.
+#: By address and name, the module that publishes the name and is not imported yet.
 _later: dict[str, dict[str, str]] = {}
 _modules: list[str] = []
-#: Where each function of a module is public: the address and the name there.
+#: The first address and name of each public function.
 _addresses: dict[Callable[..., Any], tuple[str, str]] = {}
-#: What makes something else of a value before it is published: ``(value, address, name) -> value``.
+#: Functions that replace a value before it is published: ``(value, address, name) -> value``.
 publishing: list[Callable[[Any, str, str], Any]] = []
 
 
@@ -63,12 +62,12 @@ class Names(dict[str, Any]):
         return dict.items(self)
 
     def put(self, name: str, own: Any, made: Any) -> None:
-        """Publishes ``made``, which was made of ``own``."""
+        """Publishes ``made``, the replacement of ``own``."""
         self._own[name] = own
         self[name] = made
 
     def loaded_under(self, name: str) -> Any:
-        """The object published under a name."""
+        """The object published under a name, before replacements; None if its module is not imported."""
         return self._own.get(name)
 
     def loaded(self) -> dict[str, Any]:
@@ -84,7 +83,7 @@ _public: dict[str, Names] = {}
 
 
 class _Later:
-    """An attribute of tensors whose module is not imported yet."""
+    """A descriptor of a tensor attribute whose module is not imported yet."""
 
     def __init__(self, name: str, module: str):
         self.name, self.module = name, module
@@ -104,10 +103,9 @@ class _Later:
 
 
 def index(package: str) -> None:
-    """Reads from the file ``names.txt`` which module of a package publishes each name.
+    """Reads the index of names from a package's ``names.txt``, which ``tools/index_names.py`` writes.
 
-    ``tools/index_names.py`` writes it. A line is ``_operators.pointwise.arithmetic Tensor add add_``: a module, an
-    address, and names there.
+    A line such as ``_operators.pointwise.arithmetic Tensor add add_`` has a module, an address, and names there.
     """
     lines = files(package).joinpath("names.txt")
     for line in lines.read_text(encoding="utf-8").splitlines():
@@ -136,7 +134,7 @@ def publish(value: Any, *names: str) -> Any:
     returns it.
 
     Raises:
-        ValueError: if one of the names is already taken by something else.
+        ValueError: if another value has one of the names.
     """
     for name in names:
         place, _, last = name.rpartition(".")
@@ -175,17 +173,17 @@ def function(*names: str) -> Any:
 
 
 def address_of(value: Callable[..., Any]) -> tuple[str, str] | None:
-    """Where a function is public first, ``("nn.functional", "relu")``; None if it is in no module."""
+    """The first address and name of a public function, ``("nn.functional", "relu")``; None if it has none."""
     return _addresses.get(value)
 
 
 def places() -> list[str]:
-    """The addresses at which something is public."""
+    """All addresses that have public names."""
     return list({**_public, **_later})
 
 
 def names_of(place: str) -> Names:
-    """Everything public at an address such as ``"torch"`` or ``"nn.functional"``."""
+    """The public names of an address such as ``"torch"`` or ``"nn.functional"``."""
     place = SHORT.get(place, place)
     found = _public.get(place)
     if found is None:
@@ -194,7 +192,7 @@ def names_of(place: str) -> Names:
 
 
 def named(address: str) -> Any:
-    """What is public at an address, ``"torch.add"``; None if nothing is."""
+    """The public object of a dotted name, ``"torch.add"``; None if there is none."""
     place, _, name = address.rpartition(".")
     return names_of(place).get(name)
 
@@ -204,7 +202,7 @@ def lookups(place: str, scope: dict[str, Any]) -> tuple[Callable[[str], Any], Ca
 
     Args:
         place: the address, as ``"linalg"``.
-        scope: the module's names, in which what was found stays.
+        scope: the module's namespace, in which results are cached.
     """
 
     def find(name: str) -> Any:
@@ -218,7 +216,7 @@ def lookups(place: str, scope: dict[str, Any]) -> tuple[Callable[[str], Any], Ca
 
 
 def _construct(args: tuple, named: dict[str, Any]) -> Tensor:
-    """``torch.Tensor(...)`` when it is called for the first time: imports what makes it."""
+    """``torch.Tensor(...)`` at the first call: imports the module of the constructor."""
     importlib.import_module(_later["torch"]["FloatTensor"])
     made: Tensor = Tensor(*args, **named)
     return made

@@ -1,7 +1,7 @@
 """``Tensor``: a storage, a layout in it, and a place in the backward graph.
 
-Only what a tensor *is* stands here. What it can do (operations, backward, indexing, printing of options) is attached by
-the modules that do it, through ``compat._core.tensor.registry``.
+This module has the state of a tensor and its properties. Operations, ``backward``, indexing and printing are attached
+by the modules that implement them, through ``compat._core.tensor.registry``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from compat._core.memory.numpy_storage import rejoin
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strides import Layout, contiguous_layout, is_channels_last, is_contiguous, is_dense, layout_of
 from compat._core.memory.typed_storage import TypedStorage, warn_typed
-from compat._core.tensor.autograd_state import DETACHED_DUAL, LOOSE, SHARED, WITHIN, Autograd, Version, View
+from compat._core.tensor.autograd_state import DETACHED_DUAL, LOOSE, SHARED, WITHIN, Autograd, View
+from compat._core.tensor.version_counter import VersionCounter
 from compat._core.transforms import level_stack, vmap_checks
 from compat._core.transforms.grad_mode import mode
 from compat._core.transforms.logical_strides import seen
@@ -41,7 +42,7 @@ _new = object.__new__
 
 
 class Tensor:
-    """A multi-dimensional array of one dtype that remembers how it was computed.
+    """A multi-dimensional array of one dtype that can record the operations on it for backward.
 
     Create one with ``torch.tensor``, ``torch.zeros`` and other factories.
 
@@ -60,7 +61,7 @@ class Tensor:
     _storage: UntypedStorage
     _layout: Layout
     _offset: int
-    #: Who counts in-place operations: the storage or a ``Version``; None for an inference tensor.
+    #: The version counter: the storage or a ``VersionCounter``; None for an inference tensor.
     _counter: Any
     _rg: bool
     _node: Any
@@ -68,13 +69,13 @@ class Tensor:
     _view: View | None
     _autograd_state: Autograd | None
     __array_priority__ = 1000
-    #: What its text begins with; a subclass's own name unless it says otherwise.
+    #: The prefix of its ``repr``; by default the name of the subclass.
     _shown_as = "tensor"
     #: Whether its type overrides operators (``compat._core.dispatch.torch_dispatch``).
-    _has_say = False
+    _overrides_operators = False
 
     if TYPE_CHECKING:
-        # Operations are attached at import, from their declarations, and so are descriptions.
+        # Attached at import, from the declarations of operations.
         @property
         def dtype(self) -> Dtype: ...
 
@@ -98,9 +99,9 @@ class Tensor:
         _subclassed(cls)
 
     def __new__(cls, *args: Any, **named: Any) -> Any:
-        # The legacy constructor, torch.Tensor(2, 3) or torch.Tensor([1.0]); everything here makes tensors with `wrap`.
+        # The legacy constructor, torch.Tensor(2, 3) or torch.Tensor([1.0]); compat itself uses `wrap`.
         if _construct is None:
-            getattr(cls, "new")  # noqa: B009 - which imports the module that sets it
+            getattr(cls, "new")  # noqa: B009 - imports the module that calls set_constructor
         assert _construct is not None
         made = _construct(args, named)
         return made if cls is Tensor else made._of_class(cls)
@@ -113,17 +114,17 @@ class Tensor:
         return self._layout.size
 
     def size(self, dim: int | None = None) -> Any:
-        """The size, or that of one dimension.
+        """The size, or the size of one dimension.
 
         Raises:
-            IndexError: if there is no such dimension.
+            IndexError: if the dimension is out of range.
         """
         if dim is None:
             return self._layout.size
         return self._layout.size[self._dimension("size", dim)]
 
     def stride(self, dim: int | None = None) -> Any:
-        """How many elements of the storage lie between neighbours along each dimension, or along one."""
+        """The strides, in elements, or the stride of one dimension."""
         stride = seen(self)[0] if self._layout.base.traced else self._layout.stride
         if dim is None:
             return stride
@@ -151,17 +152,17 @@ class Tensor:
     nelement = numel
 
     def element_size(self) -> int:
-        """Bytes an element."""
+        """The bytes of an element."""
         return self._layout.dtype.itemsize
 
     itemsize = property(element_size)
 
     def is_conj(self) -> bool:
-        """Whether the conjugation of its elements is still to be done when they are read."""
+        """Whether its elements are conjugated when they are read (the conjugate bit)."""
         return self._layout.conj
 
     def is_neg(self) -> bool:
-        """Whether the negation of its elements is still to be done when they are read."""
+        """Whether its elements are negated when they are read (the negative bit)."""
         return self._layout.neg
 
     def is_inference(self) -> bool:
@@ -169,7 +170,7 @@ class Tensor:
         return self._counter is None
 
     def is_contiguous(self, memory_format: MemoryFormat = contiguous_format) -> bool:
-        """Whether its elements lie in the memory order of ``memory_format``, without gaps."""
+        """Whether its elements are in the memory order of ``memory_format``, without gaps."""
         layout, stride = self._layout, self.stride()
         if memory_format is contiguous_format:
             return layout.contiguous if stride is layout.stride else is_contiguous(layout.size, stride)
@@ -180,7 +181,7 @@ class Tensor:
     # ---------------------------------------------------------------- its memory
 
     def storage_offset(self) -> int:
-        """Where in the storage it begins, in elements."""
+        """The offset of its first element in the storage, in elements."""
         rejoin(self)
         return seen(self)[1]
 
@@ -196,7 +197,8 @@ class Tensor:
         return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self._layout.dtype)
 
     def data_ptr(self) -> int:
-        """Where its bytes can be read, until it is written; equal for two tensors that begin at the same place."""
+        """The address at which its bytes can be read until the next write; equal for tensors with the same first
+        element in memory."""
         vmap_checks.check_memory(self)
         address = self._storage.data_ptr()
         return address and self._layout.numel and address + self._offset * self._layout.dtype.itemsize
@@ -204,7 +206,7 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same memory outside the graph, with a version counter of its own; assigning to it replaces the memory."""
-        return _alias(self, None if self._counter is None else Version(), level_stack.beneath)
+        return _alias(self, None if self._counter is None else VersionCounter(), level_stack.beneath)
 
     @data.deleter
     def data(self) -> None:
@@ -220,7 +222,8 @@ class Tensor:
         if self._rg and new.dtype.category < dtypes.FLOATING:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if self._counter is self._storage and self._view is None:
-            self._counter = Version(self._storage.version)  # its own: the previous memory need not be kept for it
+            # A separate counter, so that the previous storage can be freed.
+            self._counter = VersionCounter(self._storage.version)
         moved = new._layout.dtype is not self._layout.dtype or new.device != self.device
         if self._autograd_state is not None and moved:
             self._autograd_state.accumulator = None
@@ -249,7 +252,7 @@ class Tensor:
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients are to be computed for it."""
+        """Whether operations on it are recorded, so that backward computes its gradient."""
         if self._view is not None:
             refresh(self)
         return bool(self._rg)
@@ -303,12 +306,12 @@ class Tensor:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the user made it, rather than a recorded operation."""
+        """Whether it is not the result of a recorded operation."""
         return self.grad_fn is None
 
     @property
     def grad_fn(self) -> Any:
-        """The node of the backward graph that it came from; None for a leaf."""
+        """The node of the operation that computed it; None for a leaf."""
         if self._view is not None:
             sync(self)
             renew(self)
@@ -316,12 +319,12 @@ class Tensor:
 
     @property
     def output_nr(self) -> int:
-        """Which output of its ``grad_fn`` it is."""
+        """Its index among the results of the operation of its ``grad_fn``."""
         return self._nr
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient that backward has accumulated, of the tensor's own size."""
+        """The gradient that backward has accumulated, of the tensor's size."""
         meta = self._autograd_state
         if meta is None or (meta.grad is None and self._node is not None and not meta.retains):
             if self._node is not None:
@@ -341,7 +344,7 @@ class Tensor:
 
     @property
     def retains_grad(self) -> bool:
-        """Whether it is a non-leaf that keeps its gradient."""
+        """Whether it is a non-leaf that keeps its gradient (``retain_grad``)."""
         return self._autograd_state is not None and self._autograd_state.retains
 
     # ---------------------------------------------------------------- as a Python object
@@ -351,7 +354,7 @@ class Tensor:
 
     @staticmethod
     def _make_subclass(kind: type, data: Tensor, require_grad: bool = False) -> Any:
-        """A tensor of a class over the memory of another, outside its graph."""
+        """A tensor of a class over another's storage, detached from its graph."""
         if require_grad:
             data._check_may_require_grad()
         made: Any = _new(kind)
@@ -366,7 +369,7 @@ class Tensor:
         return made
 
     def _of_class(self, cls: type) -> Any:
-        """The same tensor, graph included, as an instance of a subclass."""
+        """The same storage and ``grad_fn``, as an instance of a subclass."""
         made: Any = _new(cls)
         for slot in ("_storage", "_layout", "_offset", "_counter", "_rg", "_node", "_nr", "_view", "_autograd_state"):
             setattr(made, slot, getattr(self, slot))
@@ -409,7 +412,7 @@ def from_array(array: np.ndarray, dtype: Dtype | None = None) -> Tensor:
 
 
 def _alias(t: Tensor, counter: Any, outside: Callable[[Any], Any] = level_stack.detached) -> Tensor:
-    """The same memory in a tensor outside the graph, and, if it is traced, detached by ``outside``."""
+    """A detached tensor over the same storage; a traced storage is detached by ``outside``."""
     storage = t._storage
     if storage.base.traced and storage.buffer.__class__ is not Unknown:
         storage = outside(storage)
@@ -423,7 +426,7 @@ def _alias(t: Tensor, counter: Any, outside: Callable[[Any], Any] = level_stack.
 
 
 def autograd_of(t: Tensor) -> Autograd:
-    """The tensor's gradient and hooks, with room made for them."""
+    """The tensor's gradient and hooks; creates the object if necessary."""
     if t._autograd_state is None:
         t._autograd_state = Autograd()
     return t._autograd_state
@@ -440,18 +443,18 @@ def set_subclass_hook(function: Callable[[type], None]) -> None:
 
 
 def set_constructor(function: Callable[[tuple, dict[str, Any]], Tensor]) -> None:
-    """Names the function behind ``torch.Tensor(...)``."""
+    """Sets the function behind ``torch.Tensor(...)``."""
     global _construct
     _construct = function
 
 
-# ---------------------------------------------------------------- keeping views right
+# ---------------------------------------------------------------- views after in-place operations
 
 _regenerate: Callable[[Tensor], None]
 
 
 def set_regenerate(function: Callable[[Tensor], None]) -> None:
-    """Names the function that gives a view its new ``grad_fn`` after its base was written in place."""
+    """Sets the function that gives a view its new ``grad_fn`` after its base was written in place."""
     global _regenerate
     _regenerate = function
 
@@ -463,7 +466,7 @@ def regenerate(t: Tensor) -> None:
 
 def sync(t: Tensor) -> None:
     """Updates a tensor that shares memory after in-place changes through other views."""
-    # Many operands pass here at every operation; nearly always nothing was done.
+    # Called for operands of every operation; there is nearly always nothing to do.
     if t._layout.base is not t._storage.base:
         _lay_again(t)
     view = t._view
@@ -486,14 +489,14 @@ def refresh(t: Tensor) -> None:
 
 
 def sync_written(t: Tensor) -> None:
-    """``sync`` before a write: a view without a node before its base had one is taken for a leaf."""
+    """``sync`` before a write: a view that was made before its base had a node counts as a leaf."""
     refresh(t)
     if t._node is not None:
         sync(t)
 
 
 def renew(t: Tensor) -> None:
-    """Gives a view a new ``grad_fn`` if its base, or another view of it, was written since it got the present one."""
+    """Gives a view a new ``grad_fn`` if its base, or another view of it, was written since the present one was set."""
     view = t._view
     if view is None or view.base is None or not t._rg or t._counter is None or view.version == t._counter.version:
         return
@@ -502,7 +505,7 @@ def renew(t: Tensor) -> None:
 
 
 def _lay_again(t: Tensor) -> None:
-    """Its layout over what its storage has become."""
+    """Updates the layout to the storage's present base."""
     old = t._layout
     t._layout = layout_of(t._storage.base, old.size, old.stride, t._offset, old.dtype, old.conj, old.neg)
 
@@ -516,7 +519,7 @@ def _follow(t: Tensor, base: Tensor) -> None:
 
 
 def array_of(t: Tensor) -> np.ndarray:
-    """The values as a NumPy array, whatever the layout; a view of the buffer where it can be."""
+    """The values as a NumPy array, for any layout; a view of the buffer if possible."""
     if t._view is not None:
         refresh(t)
     buffer = t._storage.buffer

@@ -1,8 +1,8 @@
 """``__torch_function__``: types and modes that override functions of tensors.
 
-Plain programs have no such types and pay nothing for them: the public functions are what they are until the first
-subclass of ``Tensor`` is defined, the first ``TorchFunctionMode`` entered, or ``torch.overrides`` imported. From then
-on they are ``Overridable``: they look at the types of their arguments first.
+Programs without such types pay nothing for them: the public functions are replaced by ``Overridable`` ones, which check
+the types of their arguments, only when the first subclass of ``Tensor`` is defined, the first ``TorchFunctionMode`` is
+entered, or ``torch.overrides`` is imported.
 
 Example:
     >>> import compat as torch
@@ -38,7 +38,7 @@ class _Local(threading.local):
         subclasses: whether ``__torch_function__`` of subclasses is called.
         modes: the modes entered, the innermost last.
         none: whether modes are disabled, too.
-        passing: whether the next check finds no override.
+        passing: whether the next check ignores overrides.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ local = _Local()
 def _disabled_torch_function_impl(
     cls: type, func: Callable[..., Any], types: Sequence[type], args: Any = (), kwargs: Any = None
 ) -> Any:
-    """The ``__torch_function__`` of a type that overrides nothing, like ``Parameter``."""
+    """The ``__torch_function__`` of a type without overrides, such as ``Parameter``."""
     with DisableTorchFunctionSubclass():
         return func(*args, **(kwargs or {}))
 
@@ -62,7 +62,7 @@ def _disabled_torch_function_impl(
 disabled: Any = classmethod(_disabled_torch_function_impl)
 
 
-def _has_say(kind: type) -> bool:
+def _overrides_functions(kind: type) -> bool:
     """Whether a type overrides functions."""
     if kind is Tensor:
         return False
@@ -74,7 +74,7 @@ def _has_say(kind: type) -> bool:
 
 
 def one_of_each_type(values: Iterable[Any], overrides: Callable[[type], bool]) -> list[Any]:
-    """The values whose types override something: one for each type, subclasses before their bases."""
+    """The values of overriding types: one for each type, subclasses before their bases."""
     found: list[Any] = []
     for a in values:
         kind = type(a)
@@ -87,7 +87,7 @@ def one_of_each_type(values: Iterable[Any], overrides: Callable[[type], bool]) -
 
 @contextmanager
 def innermost(modes: list[Any], method: str) -> Iterator[Callable[..., Any]]:
-    """Context in which the innermost mode is not entered, for calling its method.
+    """Context in which the innermost mode is inactive, to call its method.
 
     Raises:
         RuntimeError: for a class method.
@@ -105,7 +105,7 @@ def innermost(modes: list[Any], method: str) -> Iterator[Callable[..., Any]]:
 
 
 def no_handler(name: str, method: str, modes: Sequence[Any], kinds: Sequence[type]) -> TypeError:
-    """The error where no mode and no type says what a function gives."""
+    """The error if all handlers of a function returned ``NotImplemented``."""
     asked = [f"mode object {mode!r}" for mode in modes] + [f"tensor subclass {kind}" for kind in kinds]
     listed = "\n".join([f"  - {a}" for a in asked])
     return TypeError(
@@ -114,36 +114,30 @@ def no_handler(name: str, method: str, modes: Sequence[Any], kinds: Sequence[typ
     )
 
 
-def relevant_in(args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[Any]:
-    """The arguments of a call whose types may override it, those in lists and tuples among them."""
-    for a in (*args, *kwargs.values()):
-        if isinstance(a, list | tuple):
-            yield from a
-        else:
-            yield a
-
-
-#: Types that override nothing.
+#: Types without overrides.
 _PLAIN = frozenset([Tensor, int, float, bool, str, type(None)])
 
 
-def _overridden(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
-    """Whether the type of an argument overrides functions; every call passes here once there is such a type."""
+def overriding(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """The arguments of a call whose types override functions, including items of lists and tuples.
+
+    Runs at every call once there is such a type.
+    """
+    found: list[Any] = []
     for values in (args, kwargs.values()) if kwargs else (args,):
         for a in values:
-            if type(a) in _PLAIN:
+            kind = type(a)
+            if kind in _PLAIN:
                 continue
             if isinstance(a, list | tuple):
-                for b in a:
-                    if type(b) not in _PLAIN and _has_say(type(b)):
-                        return True
-            elif _has_say(type(a)):
-                return True
-    return False
+                found += [b for b in a if type(b) not in _PLAIN and _overrides_functions(type(b))]
+            elif _overrides_functions(kind):
+                found.append(a)
+    return found
 
 
 def has_torch_function(relevant_args: Sequence[Any]) -> bool:
-    """Whether one of the arguments, or a mode, is to be asked.
+    """Whether the type of an argument, or a mode, overrides functions.
 
     Raises:
         TypeError: for arguments that are not a sequence.
@@ -155,7 +149,7 @@ def has_torch_function(relevant_args: Sequence[Any]) -> bool:
         return False
     if local.modes:
         return True
-    return local.subclasses and any(_has_say(type(a)) for a in relevant_args)
+    return local.subclasses and any(_overrides_functions(type(a)) for a in relevant_args)
 
 
 def has_torch_function_unary(arg: Any) -> bool:
@@ -164,7 +158,7 @@ def has_torch_function_unary(arg: Any) -> bool:
 
 
 def has_torch_function_variadic(*args: Any) -> bool:
-    """``has_torch_function`` for arguments one by one."""
+    """``has_torch_function`` for separate arguments."""
     return has_torch_function(args)
 
 
@@ -174,12 +168,12 @@ def handle_torch_function(
     """The result of a call by the overrides of its arguments' types.
 
     Args:
-        public_api: the function that was called.
-        relevant_args: the arguments whose types are asked.
+        public_api: the called function.
+        relevant_args: the arguments whose types may override it.
         args, kwargs: all arguments.
 
     Raises:
-        TypeError: if none of them knows what to do.
+        TypeError: if all overrides returned ``NotImplemented``.
 
     Example:
         >>> from compat.overrides import handle_torch_function, has_torch_function_unary
@@ -203,9 +197,8 @@ def handle_torch_function(
 
 
 def _ask(function: Any, relevant: Sequence[Any], args: Any, kwargs: Any) -> tuple[Any, list[type]]:
-    """The result of a mode's or a type's override, ``NotImplemented`` if none has one; and the types that were
-    tried."""
-    overloaded = one_of_each_type(relevant, _has_say) if local.subclasses else []
+    """The result of the override of a mode or a type, or ``NotImplemented``; and the types of the handlers."""
+    overloaded = one_of_each_type(relevant, _overrides_functions) if local.subclasses else []
     kinds = [type(a) for a in overloaded]
     if local.modes:
         with innermost(local.modes, "__torch_function__") as ask:
@@ -233,20 +226,20 @@ def _warn_of_plain(function: Any) -> None:
     )
 
 
-# ---------------------------------------------------------------- functions that ask
+# ---------------------------------------------------------------- overridable functions
 
-#: By function, what types are told that its arguments were, of those functions that take them in several ways.
+#: For functions with several signatures, how overrides receive the arguments.
 told_arguments: dict[Callable[..., Any], Callable[[tuple], tuple]] = {}
 
 
 class Overridable:
-    """A public function that asks its arguments' types first. It counts as equal to the function.
+    """A public function that the types of its arguments can override. It is equal to the function that it wraps.
 
     Args:
         function: the implementation if no type overrides it.
         name: its name.
-        shown: what the types are told was called, if not this.
-        operator: whether it is an operator of two operands: what no type knows is left to the other operand.
+        shown: the function that overrides receive as ``func``, if not this one.
+        operator: whether it is a binary operator, which returns ``NotImplemented`` for the other operand's method.
     """
 
     def __init__(
@@ -259,12 +252,13 @@ class Overridable:
         self._operator = operator
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not local.modes and (not local.subclasses or not _overridden(args, kwargs)):
+        relevant = overriding(args, kwargs) if local.subclasses else []
+        if not relevant and not local.modes:
             return self._function(*args, **kwargs)
         args = told_arguments.get(self._function, tuple)(args)
-        found, asked = _ask(self._shown, list(relevant_in(args, kwargs)), args, kwargs)
+        found, asked = _ask(self._shown, relevant, args, kwargs)
         if found is NotImplemented and not self._operator:
-            raise _nobody_knows(resolve_name(self) or self.__name__, asked)
+            raise _not_implemented(resolve_name(self) or self.__name__, asked)
         return found
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -291,12 +285,12 @@ class Overridable:
 
 
 def _named(name: str) -> Any:
-    """The function of an address, ``torch.nn.functional.relu``; called by unpickling."""
+    """The function of an address, ``torch.nn.functional.relu``; used by unpickling."""
     _, *rest = name.split(".")
     return functools.reduce(getattr, rest, sys.modules["compat"])
 
 
-def _nobody_knows(name: str, asked: Sequence[type]) -> TypeError:
+def _not_implemented(name: str, asked: Sequence[type]) -> TypeError:
     return no_handler(name, "__torch_function__", local.modes[-1:], asked)
 
 
@@ -304,13 +298,13 @@ class OverridableObject(ABC):
     """An object that is called as an operation, such as ``torch.ops.aten.add.Tensor``: types and modes override it."""
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        relevant = list(relevant_in(args, kwargs))
+        relevant = overriding(args, kwargs)
         if not has_torch_function(relevant):
             return self._run(*args, **kwargs)
         found, asked = _ask(self, relevant, args, kwargs)
         if found is NotImplemented:
             namespace, name = str(self).split(".")[:2]
-            raise _nobody_knows(f"torch.ops{namespace}.{name}", asked)  # without a dot, as in PyTorch
+            raise _not_implemented(f"torch.ops{namespace}.{name}", asked)  # without a dot, as in PyTorch
         return found
 
     @abstractmethod
@@ -318,8 +312,8 @@ class OverridableObject(ABC):
         """The call if nothing overrides it."""
 
 
-#: Properties that are tensors, which are returned as the subclass. The other ones are the same for
-#: every type, and only users ask for it this way.
+#: Properties that are tensors: compat's own reads are overridden, too, so that the result has the subclass. The others
+#: have the same value for every type, so only reads in user code are overridden.
 _TENSORS = frozenset(["T", "H", "mT", "mH", "data", "grad", "real", "imag", "_base"])
 _HERE = str(Path(__file__).parents[2]) + os.sep
 
@@ -328,7 +322,7 @@ class OverridableProperty(property):
     """A property that types can override, through its ``__get__``, ``__set__`` or ``__delete__``.
 
     Attributes:
-        read, write, delete: the implementations if the type does not override them.
+        read, write, delete: the implementations if no type overrides them.
     """
 
     def __init__(self, name: str, original: property):
@@ -360,21 +354,21 @@ class OverridableProperty(property):
     def _ask(self, how: str, *args: Any) -> Any:
         found, asked = _ask(getattr(self, how), args[:1], args, {})
         if found is NotImplemented:
-            raise _nobody_knows(f"torch.Tensor.{self.__name__}.{how}", asked)
+            raise _not_implemented(f"torch.Tensor.{self.__name__}.{how}", asked)
         return found
 
 
 def _is_users(frame: types.FrameType) -> bool:
-    """Whether code is no part of this package."""
+    """Whether a frame's code is outside compat."""
     return not frame.f_code.co_filename.startswith(_HERE)
 
 
-# Methods that are how subclasses come about, or that Python needs as they are.
+# Methods that create subclasses' tensors, or that Python calls in its own way.
 _PLAIN_METHODS = frozenset(
     ["as_subclass", "__new__", "__init__", "__init_subclass__", "__hash__", "__iter__", "__torch_function__"]
     + ["__getattr__", "__dir__"]
 )
-# Functions that are about the library rather than about tensors.
+# Functions of the library's settings rather than of tensors.
 _PLAIN_FUNCTIONS = (
     "set_", "get_", "manual_", "use_", "is_tensor", "is_storage", "typename", "seed", "initial_seed", "compile",
     "install", "uninstall",
@@ -383,7 +377,7 @@ _enabled = False
 
 
 def enable() -> None:
-    """Makes the public functions ask types."""
+    """Makes the public functions overridable."""
     global _enabled
     if _enabled:
         return
@@ -407,7 +401,7 @@ def _is_public(name: str) -> bool:
     return name not in _PLAIN_METHODS and (dunder or not name.startswith("_"))
 
 
-# Operators that PyTorch has as other names of methods, and operators of two operands that are methods of their own.
+# Operators that are aliases of methods in PyTorch, and binary operators that are separate methods.
 _METHODS = {"radd": "add", "rmul": "mul", "truediv": "div", "mod": "remainder"} | {
     name: name for name in ["add", "sub", "mul", "matmul", "neg", "abs", "lt", "le", "gt", "ge"]
 }
@@ -418,7 +412,7 @@ _OPERATORS = frozenset(
 
 
 def _method(name: str, f: Any) -> Overridable:
-    """A method that asks types."""
+    """An overridable method."""
     bare = name[2:-2]
     if name.startswith("__") and bare in _METHODS:
         return Overridable(f, _METHODS[bare], Tensor.__dict__[_METHODS[bare]], bare not in ("neg", "abs"))
@@ -426,7 +420,7 @@ def _method(name: str, f: Any) -> Overridable:
 
 
 def _modules() -> list[tuple[str, Any]]:
-    """The modules whose functions can be overridden, by the names that users know them under."""
+    """The modules whose functions can be overridden, by PyTorch's names."""
     found = []
     for place in ("torch", *sorted(p for p in registry.places() if p not in ("torch", "Tensor", "_C"))):
         try:
@@ -475,10 +469,10 @@ def when_subclassed(listener: Callable[[type], None]) -> None:
 
 def _subclass_defined(cls: type) -> None:
     if hasattr(cls, "__torch_dispatch__"):
-        importlib.import_module("compat._core.dispatch.wrapper_subclass")  # which listens, too
+        importlib.import_module("compat._core.dispatch.wrapper_subclass")  # registers a listener
     for listener in _listeners:
         listener(cls)
-    if _has_say(cls):
+    if _overrides_functions(cls):
         enable()
 
 
@@ -559,11 +553,11 @@ def _is_torch_function_all_disabled() -> bool:
 
 
 def _len_torch_function_stack() -> int:
-    """How many modes are entered."""
+    """The number of entered modes."""
     return len(local.modes)
 
 
-# ---------------------------------------------------------------- questions
+# ---------------------------------------------------------------- introspection
 
 
 def is_tensor_like(inp: Any) -> bool:
@@ -573,12 +567,12 @@ def is_tensor_like(inp: Any) -> bool:
 
 @functools.cache
 def get_default_nowrap_functions() -> set[Any]:
-    """Functions whose results do not become of the subclass."""
+    """Functions whose results are not converted to the subclass."""
     return {getattr(Tensor, name).__get__ for name in ("_base", "grad", "_grad")}
 
 
 def resolve_name(f: Any) -> str | None:
-    """The address of a function that asks types, such as ``torch.Tensor.add``; None for others."""
+    """The address of an overridable function, such as ``torch.Tensor.add``; None for others."""
     if isinstance(f, OverridableObject):
         return str(f)
     owner = getattr(f, "__self__", None)

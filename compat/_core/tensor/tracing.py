@@ -1,4 +1,4 @@
-"""Between tensors, of which the user's functions are, and arrays, of which the interpreters are."""
+"""Conversion between tensors, on which users' functions work, and arrays and tracers, on which interpreters work."""
 
 from __future__ import annotations
 
@@ -41,15 +41,16 @@ def elements(t: Tensor) -> Any:
 
 
 def array(t: Tensor, anyway: bool = False) -> Any:
-    """A tensor's elements as an array or tracer, with its graph if it requires grad.
+    """A tensor's elements as an array or tracer; a tensor that requires grad becomes a tracer that records in its
+    graph.
 
     Args:
-        anyway: whether its graph counts also where nothing is recorded.
+        anyway: whether that applies also while operations are not recorded.
 
     Raises:
-        RuntimeError: for one that stands for others, as its ``__torch_dispatch__`` says.
+        RuntimeError: for a wrapper subclass, which has no elements of its own.
     """
-    if t.__class__ is not Tensor and t._has_say and t._storage.buffer.__class__ is Unknown:
+    if t.__class__ is not Tensor and t._overrides_operators and t._storage.buffer.__class__ is Unknown:
         raise RuntimeError(
             f"A tensor of {type(t).__name__} has no elements of its own that a transform could follow; transform a "
             "function of the tensors that it holds"
@@ -79,7 +80,7 @@ def tensor_of(x: Any) -> Tensor:
     return made
 
 
-#: What funcgrad's functions compute with and give.
+#: The types of operands and results of funcgrad's functions.
 ARRAYS: Any = (Tracer, JaxArray)
 
 
@@ -89,7 +90,7 @@ def tensors_in(tree: Any) -> list[Tensor]:
 
 
 def taken(x: Any) -> Any:
-    """An argument of a function of tensors: a tensor over an array of funcgrad's, traced or not; all else as it is."""
+    """An argument of a function of tensors: arrays and tracers become tensors, other arguments are unchanged."""
     return tensor_of(x) if x.__class__ is not Tensor and isinstance(x, ARRAYS) else x
 
 
@@ -99,14 +100,14 @@ def all_taken(args: Iterable[Any]) -> list[Any]:
 
 
 def mixed(args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]] | None:
-    """``taken`` for the arguments of a call by position and by name; None where there is nothing to take."""
+    """``taken`` for positional and keyword arguments; None if no argument is an array or tracer."""
     if not any_to_take((*args, *named.values())):
         return None
     return all_taken(args), dict(zip(named, all_taken(named.values())))
 
 
 def any_to_take(args: Iterable[Any]) -> bool:
-    """Whether there are arrays of funcgrad's among arguments, or in lists and tuples."""
+    """Whether there are arrays or tracers among arguments, or in lists and tuples."""
     return any(
         any_to_take(x) if type(x) in (list, tuple) else x.__class__ is not Tensor and isinstance(x, ARRAYS)
         for x in args
@@ -114,7 +115,7 @@ def any_to_take(args: Iterable[Any]) -> bool:
 
 
 def outside(x: Any) -> Any:
-    """A value without those transforms around it that have returned."""
+    """A value without the tracers of transforms that have returned."""
     while isinstance(x, Tracer) and not x.interpreter.alive:
         x = x.underlying()
     return x

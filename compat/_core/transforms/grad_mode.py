@@ -1,5 +1,5 @@
-"""Whether operations are recorded for backward: ``no_grad``, ``enable_grad``, ``set_grad_enabled``,
-``inference_mode``."""
+"""Grad mode and inference mode: ``no_grad``, ``enable_grad``, ``set_grad_enabled``, ``inference_mode``; and the other
+state of a thread that operations check."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ next_sequence: Callable[[], int] = itertools.count().__next__
 
 
 class _Mode(threading.local):
-    #: None in inference mode, where nothing is recorded either: the two have separate plans.
+    #: Whether operations are recorded; None in inference mode, which has separate plans.
     grad: bool | None = True
     inference = False
-    #: Whether tangents are pushed through operations.
+    #: Whether operations propagate tangents.
     forward = True
-    #: What ``is_grad_enabled`` says in inference mode; it changes nothing there.
+    #: The result of ``is_grad_enabled`` in inference mode, where it has no other effect.
     told = False
-    #: Whether backward looks for anomalies, and whether gradients that are not numbers are some.
+    #: Whether anomaly mode is on, and whether it checks gradients for NaN.
     anomaly = False
     check_nan = True
-    #: The node whose backward runs, and the backward pass that it is part of.
+    #: The node whose backward runs, and its backward pass.
     node: Any = None
     task: Any = None
-    #: Makes, from the name and the operands of an operation or of a node that runs, a context for it to run in.
+    #: The profiler's factory of contexts: called with the name and operands of each operation and node.
     observer: Callable[[str, Any], Any] | None = None
-    #: The value of ``grad`` where a subclass's override was called, which is below the graph.
+    #: The value of ``grad`` around the innermost ``__torch_dispatch__``, inside which nothing is recorded.
     above: bool | None = True
     #: Whether gradients of leaves get the leaf's memory order, instead of keeping theirs.
     lays_out = True
-    #: How many modes see each operation in this thread: there are no short cuts then.
+    #: The number of dispatch modes of this thread; with any, every operation is dispatched separately.
     watched = 0
-    #: What autocast casts to, by type of device; None where it is off.
+    #: The dtype of autocast by device type; None if it is off.
     autocast: tuple[tuple[str, Any], ...] | None = None
-    #: When the innermost differentiating transform began: storages made before are from outside of it.
+    #: The clock of storages at the entry of the innermost differentiating transform: older storages are captured.
     since = 0
-    #: And the outermost one: tensors made since are only in its graph.
+    #: The same for the outermost one: younger tensors are in its graph only.
     outset = float("inf")
-    #: How many backward passes are inside of one another in this thread.
+    #: The number of nested backward passes in this thread.
     depth = 0
 
 
@@ -59,7 +59,7 @@ def is_grad_enabled() -> bool:
 
 
 def _set(enabled: bool) -> bool:
-    """Records operations or not from here on; returns whether they were."""
+    """Sets whether operations are recorded; returns the previous setting."""
     before = is_grad_enabled()
     if mode.inference:
         mode.told = bool(enabled)
@@ -74,10 +74,10 @@ def is_inference_mode_enabled() -> bool:
 
 
 class _Guard:
-    """A context manager that is a decorator too, of functions and of generator functions.
+    """A context manager that is also a decorator of functions and generator functions.
 
     Attributes:
-        enabled: what ``grad`` is within it, if that is all there is to it.
+        enabled: the grad mode inside it; None for a guard that changes more than that.
     """
 
     enabled: bool | None = None
@@ -89,11 +89,11 @@ class _Guard:
         raise NotImplementedError
 
     def again(self) -> _Guard:
-        """A fresh guard of the same meaning, for one call of a decorated function."""
+        """A new guard with the same settings, for one call of a decorated function."""
         return type(self)()
 
     def clone(self) -> _Guard:
-        """A fresh guard of the same meaning."""
+        """A new guard with the same settings."""
         return self.again()
 
     def __call__(self, function: F) -> F:
@@ -117,7 +117,7 @@ class _Guard:
                 with self.again():
                     return function(*args, **kwargs)
             before = mode.grad
-            try:  # assignments only, before and after: an interrupt finds the mode protected, or as it was
+            try:  # only assignments before and in ``finally``, so that an interrupt cannot leave the mode changed
                 mode.grad = enabled
                 return function(*args, **kwargs)
             finally:
@@ -132,7 +132,7 @@ class _Guard:
     def _generator(self, function: Any) -> Any:
         @functools.wraps(function)
         def guarded(*args: Any, **kwargs: Any) -> Generator:
-            # The mode holds while the generator runs, not while its consumer does.
+            # The mode applies while the generator runs, not while its consumer does.
             generator = function(*args, **kwargs)
             step, sent = generator.send, None
             while True:
@@ -154,7 +154,7 @@ class _Guard:
 
 
 def _restore(self: Any, *exc: object) -> None:
-    # No call between entry and assignment: an interrupt has no place to come in between.
+    # No call before the assignment, so that an interrupt cannot leave the mode changed.
     if mode.inference:
         mode.told = self.before
     else:
@@ -162,7 +162,7 @@ def _restore(self: Any, *exc: object) -> None:
 
 
 class no_grad(_Guard):
-    """Context in which operations are not recorded, and their results do not require grad. A decorator, too.
+    """Context in which operations are not recorded, and their results do not require grad; also a decorator.
 
     Example:
         >>> import compat as torch
@@ -188,7 +188,7 @@ class no_grad(_Guard):
 
 
 class enable_grad(_Guard):
-    """Context in which operations are recorded, whatever surrounds it. A decorator, too."""
+    """Context in which operations are recorded, also inside ``no_grad``; also a decorator."""
 
     __module__ = "compat.autograd.grad_mode"
 
@@ -205,7 +205,7 @@ class enable_grad(_Guard):
 
 
 class set_grad_enabled(_Guard):
-    """Records operations or not from here on; as a context manager or decorator, within it only.
+    """Sets whether operations are recorded; as a context manager or decorator, inside it only.
 
     Example:
         >>> import compat as torch
@@ -240,10 +240,10 @@ class set_grad_enabled(_Guard):
 
 
 class inference_mode(_Guard):
-    """As ``no_grad``, and tensors made within it can never take part in a recorded computation. A decorator, too.
+    """As ``no_grad``; tensors made inside it can never be part of a recorded computation. Also a decorator.
 
     Args:
-        mode: False turns it off within an outer one.
+        mode: False disables it inside an outer one.
     """
 
     __module__ = "compat.autograd.grad_mode"

@@ -1,4 +1,4 @@
-"""Identities with derivatives other than the value's own: held back, those from before a write, or zeros."""
+"""Identity primitives that change derivatives: they drop them, keep those from before a write, or make them zero."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Moved = Sequence[Any]
 
 
 def _held(name: str, forward: bool) -> Primitive:
-    """The value itself, with its derivative forwards only, or backwards only."""
+    """An identity with a derivative in forward mode only, or in reverse mode only."""
     same: Primitive = Primitive(
         name,
         infer=lambda x: x,
@@ -28,11 +28,11 @@ def _held(name: str, forward: bool) -> Primitive:
 
 
 def _beside(name: str, tangent: Callable[[Sequence[Any], Moved], Any], owner: int) -> Primitive:
-    """The second of two values, batched where one of them is.
+    """A primitive that returns the second of two operands, batched if one of them is.
 
     Args:
-        tangent: the tangent of the result, from both values and their tangents.
-        owner: which of the values has its cotangent.
+        tangent: the tangent of the result, from both operands and their tangents.
+        owner: the operand that gets the cotangent.
     """
     second: Primitive = Primitive(
         name,
@@ -48,10 +48,10 @@ def _beside(name: str, tangent: Callable[[Sequence[Any], Moved], Any], owner: in
     return second
 
 
-#: The value itself, without its derivative backwards, or forwards.
+#: The value without its derivative in reverse mode, or in forward mode.
 hold_backward = _held("hold_backward", forward=True)
 hold_forward = _held("hold_forward", forward=False)
-#: The second value with the derivative backwards, or forwards, of the first one.
+#: The second value with the first one's derivative in reverse mode, or in forward mode.
 keep_backward: Primitive = _beside(
     "keep_backward", lambda _, both: both[1] if None in both else keep_backward(*both), 0
 )
@@ -60,5 +60,5 @@ keep_forward = _beside("keep_forward", lambda _, both: both[0], 1)
 per_batch_element: Primitive = _beside(
     "per_batch_element", lambda values, both: None if both[1] is None else per_batch_element(values[0], both[1]), 1
 )
-#: The second value, which has a tangent where the first has one: zero, if it has none of its own.
+#: The second value, with a zero tangent if only the first has one.
 still = _beside("still", lambda values, both: zeros(type_of(values[1]).strong()) if both[1] is None else both[1], 1)

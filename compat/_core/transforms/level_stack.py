@@ -1,10 +1,9 @@
-"""The transforms that run around an operation in this thread: those of ``torch.func``, and forward-mode levels.
+"""The stack of active transforms of a thread: those of ``torch.func``, and the forward-mode level.
 
-An operation on what is traced is replayed into what surrounds it (``compat._core.operators.plan``). What PyTorch's
-transforms ask
-of it beyond that stands here: ``no_grad`` and ``inference_mode`` disable recording, tensors outside that require grad
-    stay in
-their graph, and under ``vmap`` memory that all batch elements share cannot take what differs between them.
+An operation on a tracer replays its program into the surrounding trace (``compat._core.operators.plan``). This module
+implements the other rules of PyTorch's transforms: ``no_grad`` and ``inference_mode`` drop derivatives, captured
+tensors that require grad stay in their graph, and unbatched memory cannot be overwritten with a batched value under
+``vmap``.
 """
 
 from __future__ import annotations
@@ -34,19 +33,19 @@ from funcgrad.primitives.shape import zeros
 
 @dataclass
 class Level:
-    """One transform.
+    """An active transform.
 
     Attributes:
         kind: "grad", "jvp", "vmap", "functionalize".
         randomness: whether batch elements draw the "same" or "different" random numbers, or drawing is an "error".
-        interpreter: its interpreter, once it has one.
-        batch: of a "vmap", its arguments and results (``compat.func._vmap.Batch``).
-        written: the storages that were written while it was the innermost.
-        leaves: the storages of what it differentiates by.
-        detached: the detached storages made while it was the innermost.
-        given: the tensors that it differentiates by.
-        known: by place on its tape, the edges of tensors in the graph that the function sees.
-        recorded: whether operations were being recorded when it was entered.
+        interpreter: its interpreter; None before it has one.
+        batch: for a "vmap", its arguments and results (``compat.func._vmap.Batch``).
+        written: the storages written while it was the innermost transform.
+        leaves: the storages of the tensors to differentiate with respect to.
+        detached: the detached storages made while it was the innermost transform.
+        given: the tensors to differentiate with respect to.
+        known: by slot on its tape, the gradient edges of tensors in the graph that the function can inspect.
+        recorded: whether operations were recorded when it was entered.
     """
 
     kind: str
@@ -67,7 +66,7 @@ class _State(threading.local):
     Attributes:
         levels: the transforms of ``torch.func``, outermost first.
         duals: the interpreter of the forward-mode level; None outside of one.
-        graphs: whether there may be graphs of tensors inside transforms.
+        graphs: whether graphs of tensors are allowed inside transforms.
     """
 
     def __init__(self) -> None:
@@ -81,7 +80,8 @@ state = _State()
 
 @contextmanager
 def level(kind: str, randomness: str = "error") -> Iterator[Level]:
-    """Runs the body inside one more transform; derivatives that it needs are not held back by what is outside."""
+    """Context of one more transform. It enables the derivatives that the transform needs, whatever mode surrounds
+    it."""
     grad, inference, forward = mode.grad, mode.inference, mode.forward
     entered, outer = Level(kind, randomness, recorded=bool(grad)), state.levels
     try:
@@ -110,7 +110,7 @@ def recorded() -> bool:
 
 
 def _left(storage: Any, interpreter: Interpreter | None) -> None:
-    """Replaces the tracers in outside memory that was written inside a transform, once that has returned."""
+    """Replaces the tracers of a transform that has returned, in memory from outside that it has written."""
     buffer = storage.buffer
     while isinstance(buffer, ForwardTracer | ReverseTracer) and buffer.interpreter is interpreter:
         buffer = buffer.underlying()
@@ -127,10 +127,13 @@ _REFUSED = (
 
 
 def refuse(what: str) -> None:
-    """Raises an error for a graph of tensors inside a transform of ``torch.func``, which has one of its own.
+    """Raises an error for a method of graphs inside a transform of ``torch.func``.
+
+    Args:
+        what: the name of the method: "backward", "retain_grad", "requires_grad_".
 
     Raises:
-        RuntimeError: inside of one.
+        RuntimeError: inside a transform.
     """
     if what == "backward" and state.graphs and any(entered.kind == "vmap" for entered in state.levels):
         raise RuntimeError(
@@ -150,7 +153,7 @@ def refuse(what: str) -> None:
 
 @contextmanager
 def graphs() -> Iterator[None]:
-    """Context in which there may be graphs of tensors inside transforms."""
+    """Context in which graphs of tensors are allowed inside transforms."""
     before = state.graphs
     try:
         state.graphs = True
@@ -159,11 +162,11 @@ def graphs() -> Iterator[None]:
         state.graphs = before
 
 
-# ---------------------------------------------------------------- holding derivatives back
+# ---------------------------------------------------------------- dropping derivatives
 
 
 def held(x: Any) -> Any:
-    """A value that is traced without the derivatives that ``no_grad``, or the like, forbids here."""
+    """A traced value without the derivatives that ``no_grad`` and other modes disable here."""
     if isinstance(x, Tracer) and (state.levels or state.duals is not None):
         if not mode.grad and any(entered.kind == "grad" for entered in state.levels):
             x = hold_backward(x)
@@ -173,7 +176,7 @@ def held(x: Any) -> Any:
 
 
 def rewritten(old: Any, new: Any) -> Any:
-    """The content of memory after a write: under ``no_grad`` with the derivatives from before."""
+    """The contents of memory after a write; under ``no_grad`` with the derivatives of the old contents."""
     backward = not mode.grad and any(entered.kind == "grad" for entered in state.levels)
     forward = not mode.forward and (state.levels or state.duals is not None)
     if backward or forward:
@@ -186,7 +189,7 @@ def rewritten(old: Any, new: Any) -> Any:
 
 
 class DetachedStorage(UntypedStorage):
-    """Another storage's memory without derivatives: reads have none, and writes keep those of the memory.
+    """A view of another storage without derivatives: reads drop them, and writes keep those of the memory.
 
     Attributes:
         under: the other storage.
@@ -237,10 +240,10 @@ class DetachedStorage(UntypedStorage):
 
 
 def detached(storage: UntypedStorage, forward: bool = True) -> UntypedStorage:
-    """The memory of a traced tensor, detached from its derivatives.
+    """The storage of a traced tensor without derivatives.
 
     Args:
-        forward: as in ``detach``; if not, as in ``no_grad``.
+        forward: whether forward-mode derivatives are dropped, too: they are by ``detach``, and not by ``no_grad``.
     """
     if not forward and not any(entered.kind == "grad" for entered in state.levels):
         return storage
@@ -252,9 +255,9 @@ def detached(storage: UntypedStorage, forward: bool = True) -> UntypedStorage:
 
 
 class Beneath(DetachedStorage):
-    """Another storage's memory below the innermost transform that traces its elements.
+    """Another storage's memory below the innermost transform that traces it.
 
-    A write changes only the values: the derivative by that transform stays.
+    A write changes only the values and keeps the derivative of that transform.
     """
 
     __slots__ = ()
@@ -287,10 +290,10 @@ class Beneath(DetachedStorage):
 
 
 def beneath(storage: UntypedStorage) -> UntypedStorage:
-    """The memory of a traced tensor as its ``data`` is: outside of the transform around it, but of no other.
+    """The storage of a traced tensor's ``data``: outside the innermost transform, inside the others.
 
     Raises:
-        RuntimeError: for a value that a ``vmap`` batches.
+        RuntimeError: for a batched value.
     """
     if not state.levels and state.duals is None:
         return detached(storage)
@@ -300,10 +303,10 @@ def beneath(storage: UntypedStorage) -> UntypedStorage:
 
 
 def check_set_data(*tensors: Any) -> None:
-    """Raises an error for ``data`` that is assigned, or is assigned to, while it is traced by a transform.
+    """Checks the tensors of an assignment to ``data``.
 
     Raises:
-        RuntimeError: if it is.
+        RuntimeError: if a transform traces one of them.
     """
     traced = [_outlived(t._storage.buffer) for t in tensors if t._storage.base.traced] if state.levels else []
     if any(isinstance(x, BatchTracer) for x in traced):
@@ -314,46 +317,46 @@ def check_set_data(*tensors: Any) -> None:
 
 # ---------------------------------------------------------------- tensors from outside
 
-#: From a tensor that requires grad to a tracer by which it stays in its graph; ``compat.func._recording`` sets it.
+#: Makes a tensor that requires grad a tracer whose operations are recorded; ``compat.func._recording`` sets it.
 _lift: Callable[[Any], Any] | None = None
 
 
 def set_lift(function: Callable[[Any], Any]) -> None:
-    """Names the function that makes a tensor that requires grad a tracer."""
+    """Sets the function behind ``lift``."""
     global _lift
     _lift = function
 
 
 def lift(t: Any) -> Any:
-    """A tensor that requires grad, as a tracer by which it stays in its graph."""
+    """A tensor that requires grad, as a tracer whose operations are recorded in the tensor's graph."""
     for entered in state.levels:
         through(entered.interpreter)
-    if _lift is None:  # tangents of forward mode need no other part of it
+    if _lift is None:  # not imported yet, as for a forward-mode level alone
         import_module("compat.func")
     assert _lift is not None
     return _lift(t)
 
 
-#: What has a tensor over what ``grad`` follows require grad, notes elements of a tensor that does, and has its hooks
-#: called; ``compat.func._followed`` sets them.
+#: Functions of ``compat.func._grad_nodes``: ``mark`` makes a tensor over a tracer of ``grad`` require grad, ``know``
+#: records the tracer of such a tensor's elements, ``hook`` makes the transform call its hooks.
 mark: Callable[..., None]
 know: Callable[[Any, Any], None]
 hook: Callable[[Any, Any], None]
 
 
 def set_following(*functions: Callable[..., None]) -> None:
-    """Names the functions that keep the graph that is seen inside of ``grad``."""
+    """Sets ``mark``, ``know`` and ``hook``."""
     global mark, know, hook
     mark, know, hook = functions
 
 
 def in_sight(buffers: Sequence[Any]) -> bool:
-    """Whether results have visible nodes: not inside of ``vmap`` and ``jvp``, even with captured tensors."""
+    """Whether results have a ``grad_fn``: not inside ``vmap`` and ``jvp``, even with captured tensors."""
     return not state.levels or state.graphs or not any(isinstance(x, BatchTracer | ForwardTracer) for x in buffers)
 
 
 def in_graph(t: Any) -> bool:
-    """Whether a tensor is in the graph around all transforms: a leaf made within one that differentiates is not."""
+    """Whether a tensor is in the graph around all transforms; a leaf made inside a differentiating one is not."""
     if not t._rg or t._storage.base.traced:
         return False
     root = t if t._view is None or t._view.base is None else t._view.base
@@ -361,7 +364,7 @@ def in_graph(t: Any) -> bool:
 
 
 def buffer(t: Any) -> Any:
-    """The buffer of an operand: a tracer, if it is a tensor outside of all transforms that requires grad."""
+    """The buffer of an operand; a tracer for a tensor that requires grad outside all transforms."""
     if t._rg and recorded() and (state.levels or state.duals is not None) and in_graph(t):
         return strided_access.write(_blank(t), t._layout, t._offset, lift(t))
     x = t._storage.buffer
@@ -379,9 +382,9 @@ def buffer(t: Any) -> Any:
 
 
 def _blank(t: Any) -> Any:
-    """What is in the buffer beside a tensor's elements, and parts of numbers that they are; None if there is nothing.
+    """A buffer of zeros for the elements that a tensor does not cover; None if it covers all.
 
-    As many elements as there are may be fewer places, some of them shared.
+    Elements of an expanded tensor share places, so counting elements is not enough.
     """
     base = t._layout.base
     covers = t._layout.whole and base.numel == t._layout.numel and base.dtype is t._layout.dtype
@@ -389,10 +392,10 @@ def _blank(t: Any) -> Any:
 
 
 def _outlived(x: Any) -> Any:
-    """The value of a tracer kept from a transform that has returned.
+    """The value of a tracer that outlived its transform.
 
     Raises:
-        RuntimeError: for one batched by a ``vmap``, which has no memory of its own.
+        RuntimeError: for a tracer of a ``vmap``.
     """
     while isinstance(x, ForwardTracer | ReverseTracer) and not x.interpreter.alive:
         x = x.underlying()
@@ -402,10 +405,10 @@ def _outlived(x: Any) -> Any:
 
 
 def check_alive(storage: UntypedStorage) -> None:
-    """Whether memory can still be looked at.
+    """Checks that memory can still be read.
 
     Raises:
-        RuntimeError: for one batched by a ``vmap`` that has returned.
+        RuntimeError: if a ``vmap`` that has returned batches it.
     """
     _outlived(storage.buffer)
 
@@ -418,6 +421,6 @@ _ESCAPED = (
 
 
 def through(interpreter: Interpreter | None) -> None:
-    """Makes the outermost interpreter bind operations, since a graph of tensors is around it."""
+    """Makes the interpreter bind operations outside itself, where they are recorded in a graph of tensors."""
     if isinstance(interpreter, Reverse):
         interpreter.outside = bind

@@ -1,10 +1,10 @@
-"""Where the elements of a tensor inside a transform lie, as the function that is transformed sees it.
+"""Logical strides: those of a tensor inside a transform, as the transformed function sees them.
 
-A transform gives its function arrays of their own: row-major, without gaps. PyTorch gives it views: under ``vmap`` an
-batch element lies among the others, and what was not contiguous outside is not so inside. So a storage that was made of
-another tensor's elements keeps a ``Placing``, which translates between distances in the storage, by which everything
-is computed, and distances in the memory that the elements came from, which are what ``stride``, ``storage_offset``,
-``is_contiguous``, ``view`` and ``as_strided`` speak of.
+A transform calls its function with new row-major arrays. PyTorch calls it with views: under ``vmap`` the strides of a
+batch element are those that it has among the others, and a tensor that is not contiguous outside is not contiguous
+inside. So a storage that was made from another tensor's elements has a ``Placing``, which translates between offsets in
+the storage, by which everything is computed, and logical offsets, those in the memory that the elements came from.
+``stride``, ``storage_offset``, ``is_contiguous``, ``view`` and ``as_strided`` use the latter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from compat._core.types.errors import size_text
 
 
 class _Axis(NamedTuple):
-    """A dimension of an access: its size, its step in the storage, and its stride in memory."""
+    """A dimension: its size, its stride in the storage, and its logical stride."""
 
     size: int
     step: int
@@ -25,12 +25,12 @@ class _Axis(NamedTuple):
 
 
 class Placing:
-    """Distances in a storage, and in the memory that its elements came from.
+    """Translates strides and offsets between a storage and the memory that its elements came from.
 
     Attributes:
         base: the type of the storage's buffer.
-        axes: the dimensions of what was read, outermost first; neighbours that lie in memory as one are one.
-        start: where in memory it begins.
+        axes: the dimensions of the original tensor, outermost first; neighbours that are contiguous are merged.
+        start: the original tensor's offset.
     """
 
     __slots__ = ("base", "axes", "start")
@@ -41,7 +41,8 @@ class Placing:
         self.start = start
 
     def _in_units_of(self, itemsize: int) -> tuple[tuple[_Axis, ...], int, int]:
-        """The dimensions and the start in units that elements of so many bytes are a number of, and that number."""
+        """The dimensions and the start in units that divide elements of ``itemsize`` bytes, and the units per
+        element."""
         unit = self.base.dtype.itemsize
         if itemsize >= unit:
             return self.axes, self.start, itemsize // unit
@@ -50,13 +51,13 @@ class Placing:
         return (*parts, _Axis(k, 1, 1)), self.start * k, 1
 
     def seen(self, layout: Layout, offset: int) -> tuple[Ints, int]:
-        """Strides and an offset in memory, of a layout of the storage and its offset there."""
+        """The logical strides and offset of a layout and offset in the storage."""
         axes, start, k = self._in_units_of(layout.dtype.itemsize)
         strides = tuple(_distance(axes, s * k) // k for s in layout.stride)
         return strides, (start + _distance(axes, offset * k)) // k
 
     def within(self, itemsize: int, size: Ints, stride: Ints, offset: int) -> tuple[Ints, int] | None:
-        """Strides and an offset in the storage, of those in memory; None for elements that the storage has not."""
+        """The strides and offset in the storage of logical ones; None if the storage lacks one of the elements."""
         if 0 in size:
             return tuple(stride), 0
         axes, start, k = self._in_units_of(itemsize)
@@ -71,7 +72,7 @@ class Placing:
         return tuple(strides), first
 
     def regular(self, size: Ints, stride: Ints, offset: int) -> tuple[Ints, int] | None:
-        """Strides and an offset in memory, of those in the storage, where all elements lie there at such strides."""
+        """The logical strides and offset of those in the storage; None if the elements have no logical strides."""
         if 0 in size:
             return tuple(stride), self.start
         reached = _digits(self.axes, offset)
@@ -96,7 +97,7 @@ def _axes(size: Sequence[int], stride: Sequence[int]) -> tuple[_Axis, ...]:
 
 
 def _distance(axes: Sequence[_Axis], steps: int) -> int:
-    """A distance in memory, from one in the storage."""
+    """The logical distance of a distance in the storage."""
     return sum(c * axis.stride for c, axis in zip(_digits(axes, steps), axes))
 
 
@@ -110,7 +111,7 @@ def _digits(axes: Sequence[_Axis], distance: int) -> list[int]:
 
 
 def _places(along: Sequence[_Axis], distance: int) -> list[int] | None:
-    """A distance in memory, in steps along each dimension, which come by falling strides; None if it is none."""
+    """A logical distance, in steps along each dimension, by decreasing strides; None if no steps add up to it."""
     if distance < 0:
         return None
     steps = []
@@ -127,10 +128,10 @@ def _plus(reached: list[int] | None, places: list[int] | None, times: int) -> li
 
 
 def place_as(made: Any, original: Any, dim: int | None = None) -> Any:
-    """Gives a new tensor of another's elements the strides of that one; returns it.
+    """Gives a new tensor with another's elements the logical strides of that tensor; returns it.
 
     Args:
-        dim: the dimension of ``original`` that ``made`` has not; None if it has all.
+        dim: the dimension of ``original`` that ``made`` lacks, if any.
     """
     stride, start = seen(original)
     if dim is not None:
@@ -142,25 +143,25 @@ def place_as(made: Any, original: Any, dim: int | None = None) -> Any:
 
 
 def placing_of(t: Any) -> Placing | None:
-    """How a tensor's memory is seen, if that is not as it is."""
+    """The ``Placing`` of a tensor's storage, if it has one."""
     storage = t._storage
     found: Placing | None = storage.placing
     return found if found is not None and found.base is storage.base else None
 
 
 def seen_at(t: Any, layout: Layout, offset: int) -> tuple[Ints, int]:
-    """Strides and an offset as users see them, of a layout of a tensor's storage and its offset there."""
+    """The logical strides and offset of a layout and offset in a tensor's storage."""
     placing = placing_of(t)
     return (layout.stride, offset) if placing is None else placing.seen(layout, offset)
 
 
 def seen(t: Any) -> tuple[Ints, int]:
-    """A tensor's strides and its offset, as its users see them."""
+    """A tensor's logical strides and offset."""
     return seen_at(t, t._layout, t._offset)
 
 
 def can_view(t: Any, size: Ints) -> bool:
-    """Whether a tensor's elements can be seen in another shape without a copy."""
+    """Whether a tensor can be viewed in another shape without a copy."""
     stride = seen(t)[0] if t._layout.base.traced else t._layout.stride
     return view_strides(t._layout.size, stride, size) is not None
 
@@ -172,10 +173,10 @@ NOT_A_VIEW = (
 
 
 def viewed(t: Any, made: Any) -> Any:
-    """A view of a tensor in another shape.
+    """Checks that a tensor can be viewed in another shape; returns the view ``made``.
 
     Raises:
-        RuntimeError: where that would have taken a copy.
+        RuntimeError: if a copy would be needed.
     """
     if not can_view(t, made._layout.size):
         raise RuntimeError(NOT_A_VIEW)
@@ -183,10 +184,10 @@ def viewed(t: Any, made: Any) -> Any:
 
 
 def strided(t: Any, size: Ints, stride: Ints, offset: int | None = None) -> tuple[Ints, int]:
-    """Strides and an offset in the storage of a tensor inside a transform, from those that its users see.
+    """The strides and offset in a traced tensor's storage of logical ones.
 
     Raises:
-        RuntimeError: for elements that the tensor has not.
+        RuntimeError: for elements outside the tensor.
     """
     if len(size) != len(stride):
         raise RuntimeError(
@@ -198,7 +199,7 @@ def strided(t: Any, size: Ints, stride: Ints, offset: int | None = None) -> tupl
     strides, start = seen(t)
     offset = start if offset is None else offset
     if any(s < 0 for s in stride):
-        return stride, offset  # which is refused
+        return stride, offset  # the caller raises an error
     end, last = start + _extent(t.shape, strides), offset + _extent(size, stride)
     text = f"result = tensor.as_strided({size_text(size)}, {size_text(stride)}, {offset})"
     if 0 not in size and (offset < start or last > end):

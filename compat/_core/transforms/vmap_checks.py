@@ -1,4 +1,4 @@
-"""What the transforms of this thread trace, and checks for operations that ``vmap`` does not support.
+"""The values that transforms trace, and checks for operations that ``vmap`` does not support.
 
 Under ``vmap`` no single value can be read, no size may depend on values, and unbatched memory cannot hold a batched
 value.
@@ -42,14 +42,14 @@ def maps(x: Any) -> list[Batching]:
 
 
 def inmost(x: Any) -> Any:
-    """The value below all transforms: under ``vmap`` the values of all batch elements."""
+    """The value below all transforms; under ``vmap`` the values of all batch elements."""
     while isinstance(x, TRACED):
         x = wrapped(x)
     return x
 
 
 def followers(x: Any) -> list[Level]:
-    """The transforms of ``torch.func`` that follow a value, innermost first."""
+    """The transforms of ``torch.func`` that trace a value, innermost first."""
     found: list[Level] = []
     while isinstance(x, TRACED):
         found += [entered for entered in state.levels if entered.interpreter is x.interpreter]
@@ -67,11 +67,12 @@ OWN.add("compat")
 
 
 def check_constant(x: Any, asked: str, frame: FrameType) -> None:
-    """Whether a number may be taken out of a value. In what ``torch.func`` and duals differentiate it may, as in
-    PyTorch; in what funcgrad's own transforms do it would cut the derivative in silence.
+    """Checks that a value may be converted to a Python number, which has no derivative.
+
+    It may inside ``torch.func`` and forward-mode levels, as in PyTorch, but not inside funcgrad's own transforms.
 
     Raises:
-        DerivativeLostError: if so.
+        DerivativeLostError: if a transform of funcgrad differentiates the value.
     """
     if isinstance(x, Tracer):
         known = {id(entered.interpreter) for entered in state.levels}
@@ -79,14 +80,14 @@ def check_constant(x: Any, asked: str, frame: FrameType) -> None:
 
 
 def check_memory(t: Any, storage: bool = False) -> None:
-    """Whether a tensor has memory of its own to look at, which no transform follows.
+    """Checks that no transform traces a tensor's memory, so that it has an address.
 
     Args:
         storage: whether its storage is requested.
 
     Raises:
-        NotImplementedError: if it has not, for a storage.
-        RuntimeError: else.
+        NotImplementedError: for the storage of a traced tensor.
+        RuntimeError: for its address.
     """
     found = followers(t._storage.buffer) if state.levels and t._storage.base.traced else []
     if found and storage:
@@ -97,15 +98,15 @@ def check_memory(t: Any, storage: bool = False) -> None:
 
 
 def check_out(name: str, tensors: Sequence[Any]) -> None:
-    """Whether an operation may write its result into a given tensor, which would lose its derivative.
+    """Checks a call with ``out=``, which would lose the derivative of the result.
 
     Args:
         name: the operation.
         tensors: its operands and results.
 
     Raises:
-        RuntimeError: where one is differentiated in reverse mode.
-        NotImplementedError: where one is differentiated in forward mode.
+        RuntimeError: if one is differentiated in reverse mode.
+        NotImplementedError: if one is differentiated in forward mode.
     """
     kinds = [[entered.kind for entered in followers(t._storage.buffer)] for t in tensors if t._storage.base.traced]
     if mode.grad and any("grad" in found for found in kinds):
@@ -120,7 +121,7 @@ def check_out(name: str, tensors: Sequence[Any]) -> None:
 
 
 def mapping() -> bool:
-    """Whether a ``vmap`` runs."""
+    """Whether a ``vmap`` is active."""
     return any(entered.kind == "vmap" for entered in state.levels)
 
 
@@ -135,14 +136,14 @@ _ASKED = {
 
 
 def concrete(x: Any, asked: str) -> Any:
-    """The array that is traced.
+    """The concrete array behind a value.
 
     Args:
         asked: the operation that needs it: "item()", "bool()", "its values".
 
     Raises:
         RuntimeError: under ``vmap``.
-        ConcretizationError: where there are no values, as under ``jit``.
+        ConcretizationError: if there are no values, as under ``jit``.
     """
     if maps(x):
         hint = "Choose between elements with torch.where; for a number of each, return it from the function."
@@ -166,11 +167,11 @@ _COUNTED_BY = {
 
 
 def check_counted(name: str, t: Any) -> None:
-    """Whether an operation may count elements of a tensor, to give a result of that size.
+    """Checks an operation whose result size depends on the values of a tensor.
 
     Raises:
-        RuntimeError: under ``vmap``, for a batched number.
-        NotImplementedError: on the meta device, where there is nothing to count.
+        RuntimeError: under ``vmap``, for a batched tensor.
+        NotImplementedError: on the meta device.
     """
     if not t._storage.base.traced:
         return
@@ -180,7 +181,7 @@ def check_counted(name: str, t: Any) -> None:
 
 
 def shown(x: Any) -> bool:
-    """Whether what is traced has values to show."""
+    """Whether a value has concrete elements, so that it can be printed."""
     try:
         concrete(x, "its values")
     except (RuntimeError, ConcretizationError):
@@ -189,14 +190,14 @@ def shown(x: Any) -> bool:
 
 
 def note_write(name: str, storage: Any, new: Any, view: bool = False) -> None:
-    """Notes that memory gets a new buffer, which is traced.
+    """Checks and records a write of a traced buffer into memory.
 
     Args:
         view: whether it is written through a view.
 
     Raises:
-        RuntimeError: where unbatched memory would have to hold a value that a ``vmap`` batches, and for recorded writes
-            into what is differentiated by.
+        RuntimeError: for a batched value into unbatched memory, and for recorded writes into a tensor to differentiate
+            with respect to.
     """
     if mode.grad and any(storage is leaf for entered in state.levels for leaf in entered.leaves):
         leaf = "a view of a leaf" if view else "a leaf"
@@ -209,15 +210,15 @@ def note_write(name: str, storage: Any, new: Any, view: bool = False) -> None:
 
 
 def of_each(old: Any, new: Any) -> Any:
-    """The content of memory after a write: where it was batched before, it stays batched."""
+    """The contents of memory after a write: batched memory stays batched."""
     return new if set(maps(old)) <= set(maps(new)) else per_batch_element(runtime.ready(old), runtime.ready(new))
 
 
 def check_write(name: str, old: Any, new: Any) -> None:
-    """Raises where unbatched memory would have to hold a value that a ``vmap`` batches.
+    """Checks a write under ``vmap``.
 
     Raises:
-        RuntimeError: if so.
+        RuntimeError: for a batched value into unbatched memory.
     """
     if not mapping():
         return
@@ -250,7 +251,7 @@ def drawing() -> list[Batching]:
     """The ``vmap``s that draw different random numbers for each batch element, outermost first.
 
     Raises:
-        RuntimeError: if one of them does not want any.
+        RuntimeError: if the ``randomness`` of a ``vmap`` is "error".
     """
     entered_maps = [entered for entered in state.levels if entered.kind == "vmap"]
     if any(entered.randomness == "error" for entered in entered_maps):
@@ -259,7 +260,7 @@ def drawing() -> list[Batching]:
 
 
 def spread(over: Sequence[Batching], x: Any) -> Any:
-    """An array with leading axes for some ``vmap``s, outermost first, as a tracer that they batch."""
+    """The batched tracer of an array whose leading axes are those of ``vmap``s, outermost first."""
     for interpreter in over:
         x = BatchTracer(interpreter, x, 0)
     return x

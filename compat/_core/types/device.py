@@ -1,4 +1,4 @@
-"""Devices, as PyTorch writes them."""
+"""``torch.device``, the default device, and the accelerators of this process."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _TYPES = (
 
 
 class device:
-    """Where a tensor lives: a type and, perhaps, an index.
+    """The device of a tensor: a type and an optional index.
 
     Args:
         type: ``"cpu"``, ``"cuda:1"``, another device, or a type whose ``index`` follows.
-        index: which one of that type.
+        index: the number among the devices of that type.
 
     Raises:
-        RuntimeError: for a string that names no device.
+        RuntimeError: for a string that is not the name of a device.
 
     Example:
         >>> import compat as torch
@@ -37,7 +37,7 @@ class device:
     __slots__ = ("type", "index", "_name")
     type: str
     index: int | None
-    #: As text, by which dictionaries know it quickly.
+    #: Its text, a fast key of dictionaries.
     _name: str
 
     def __init__(self, type: Any, index: int | None = None):
@@ -83,7 +83,7 @@ class device:
         return _restored, (self._name,)
 
     def __enter__(self) -> device:
-        # Within it new tensors are made here.
+        # The default device inside the context.
         _entered.devices.append(available(self))
         return self
 
@@ -92,7 +92,7 @@ class device:
 
 
 def _restored(text: str) -> device:
-    """A device that comes from a pickle: of those that tensors are on there is one object each."""
+    """The device of a pickle; devices of tensors are unique objects."""
     return _known.get(text) or device(text)
 
 
@@ -115,7 +115,7 @@ META = device("meta")
 
 
 class _Entered(threading.local):
-    """The devices that a thread is within, the innermost last, and the one for outside of them."""
+    """The device contexts of a thread, the innermost last, and the default device outside them."""
 
     def __init__(self) -> None:
         self.devices: list[device] = []
@@ -126,7 +126,7 @@ _entered = _Entered()
 
 
 def default_device() -> device:
-    """Where new tensors are made."""
+    """The device of new tensors."""
     return _entered.devices[-1] if _entered.devices else _entered.default
 
 
@@ -136,7 +136,7 @@ def set_default(where: device) -> None:
 
 
 def place(where: Any) -> device:
-    """Where a new tensor is to be made: on the device given, or on the default one.
+    """The device of a new tensor: the given one, or the default device for None.
 
     Raises:
         AssertionError, RuntimeError: as ``available``.
@@ -150,27 +150,27 @@ def place(where: Any) -> device:
 
 
 class _Current(threading.local):
-    """Which accelerator of each type a thread uses that names none."""
+    """The current accelerator of each type in a thread, for devices without an index."""
 
     def __init__(self) -> None:
         self.index: dict[str, int] = {}
 
 
 _current = _Current()
-#: The devices that tensors are on, each of them one object.
+#: The devices of tensors, by name; each is a unique object.
 _known: dict[str, device] = {"cpu": CPU, "meta": META}
 
 
 def accelerators(kind: str) -> list[Any]:
-    """The devices of JAX's that a type stands for: ``"cuda"``, its GPUs; ``"xla"``, its accelerators of any kind."""
+    """The JAX devices of a type: its GPUs for ``"cuda"``, its accelerators of any kind for ``"xla"``."""
     return runtime.accelerators(kind) if kind in ("cuda", "xla") else []
 
 
 def accelerator_type() -> str:
-    """The type of the accelerators that there are.
+    """The type of the accelerators of this process.
 
     Raises:
-        RuntimeError: if there are none.
+        RuntimeError: if there is no accelerator.
     """
     if accelerators("cuda"):
         return "cuda"
@@ -180,27 +180,27 @@ def accelerator_type() -> str:
 
 
 def current_index(kind: str) -> int:
-    """Which accelerator of a type is used where none is named."""
+    """The index of the current accelerator of a type."""
     return _current.index.get(kind, 0)
 
 
 def set_current(kind: str, index: int) -> None:
-    """Says which accelerator of a type is used where none is named, in this thread."""
+    """Sets the current accelerator of a type in this thread."""
     _current.index[kind] = index
 
 
 def jax_device(where: device) -> Any:
-    """The device of JAX's that one is; None for the CPU, to whose device arrays are not committed."""
+    """The JAX device of a device; None for the CPU, to which arrays are not committed."""
     return None if where is CPU or where is META else accelerators(where.type)[where.index or 0]
 
 
 def on(where: device, buffer: Any) -> Any:
-    """A new buffer on a device."""
+    """A new buffer, put on a device."""
     return buffer if where is CPU else runtime.put_on(buffer, jax_device(where))
 
 
 def device_of(x: Any) -> device:
-    """The device of an array of JAX's: one of the accelerators if it was put there, else the CPU."""
+    """The device of a JAX array: the accelerator that it is committed to, or the CPU."""
     places = runtime.committed_to(x)
     if places is None or len(places) > 1:
         return CPU
@@ -219,7 +219,7 @@ _INSTALL = {
 
 
 def _hint(kind: str) -> str:
-    """What to install, or, where that is done, to look at."""
+    """A hint for a missing accelerator: the plugin to install, or, if one is installed, how to check it."""
     if runtime.expected():
         missing = f"A plugin of JAX's is installed, but it has found no {'GPU' if kind == 'cuda' else 'accelerator'}: "
         why = missing + "see what `python -c 'import jax; print(jax.devices())'` says. "
@@ -230,16 +230,16 @@ def _hint(kind: str) -> str:
 
 
 def no_cuda() -> AssertionError:
-    """The error where a GPU is asked for: PyTorch's of a build without CUDA, and what to install."""
+    """The error for a missing GPU: that of a PyTorch build without CUDA, with a hint."""
     return explained(AssertionError("Torch not compiled with CUDA enabled"), "cuda", _hint("cuda"))
 
 
 def available(where: Any) -> device:
-    """A device that tensors can be made on, the same object for the same device: ``CPU``, ``META``, an accelerator.
+    """The unique object of a device that tensors can be on: ``CPU``, ``META``, an accelerator.
 
     Raises:
-        AssertionError: for a GPU, where there is none.
-        RuntimeError: for another one that is not there.
+        AssertionError: for a GPU, if there is none.
+        RuntimeError: for another device that does not exist.
     """
     found = where if isinstance(where, device) else device(where)
     known = _known.get(found._name)

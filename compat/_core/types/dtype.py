@@ -1,12 +1,8 @@
-"""Dtype objects, the default dtype, and PyTorch's rules for mixing dtypes.
-
-PyTorch promotes by *category* (bool < integer < floating < complex): operands with dimensions decide first, then
-zero-dimensional tensors, then Python numbers, and a later group changes the result only when its category is higher.
-"""
+"""Dtypes, their limits, and the default dtype."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,8 +18,8 @@ class dtype:
     There is one object per dtype; compare with ``is`` or ``==``.
 
     Attributes:
-        itemsize: bytes an element.
-        is_floating_point, is_complex: the kind of its numbers.
+        itemsize: the bytes of an element.
+        is_floating_point, is_complex: its category.
 
     Example:
         >>> import compat as torch
@@ -42,9 +38,9 @@ class dtype:
         "scalar_name",
     )
     _name: str
-    #: The NumPy dtype, or None where NumPy and XLA have no arrays of it.
+    #: The NumPy dtype; None if neither NumPy nor XLA has arrays of it.
     numpy: Any
-    #: What PyTorch's C++ side calls it; several of its messages say this name.
+    #: The C++ name of its ``ScalarType``, used in messages.
     scalar_name: str
 
     def __init__(
@@ -67,13 +63,13 @@ class dtype:
 
     @property
     def is_signed(self) -> bool:
-        """Whether it holds negative numbers.
+        """Whether it can represent negative numbers.
 
         Raises:
-            RuntimeError: for dtypes of which it cannot be said.
+            RuntimeError: for quantized and bits dtypes, where that is undefined.
         """
         if self._signed is None:
-            quantized = self in _QUANTIZED
+            quantized = self in QUANTIZED
             raise RuntimeError(
                 "isSignedType not supported for quantized types" if quantized else "Bits types are undefined"
             )
@@ -81,7 +77,7 @@ class dtype:
 
     @property
     def abbr(self) -> str:
-        """Its name in few letters: ``f32``."""
+        """Its abbreviation: ``f32``."""
         return _abbreviated(self)
 
     def __repr__(self) -> str:
@@ -101,7 +97,7 @@ class dtype:
         return _TO_REAL.get(self, self)
 
     def to_complex(self) -> dtype:
-        """The complex dtype whose parts hold this one.
+        """The complex dtype whose parts have this dtype.
 
         Raises:
             RuntimeError: for integers and bool.
@@ -113,7 +109,7 @@ class dtype:
 
 dtype.__module__ = "torch"  # shown in its name
 
-#: Prefixes of dtypes' abbreviations by prefixes of their names; quantized ones and others have none.
+#: Prefixes of abbreviations by prefixes of names; quantized and other dtypes have no abbreviation.
 _LETTERS = {"float": "f", "bfloat": "bf", "complex": "c", "bits": "b", "int": "i", "uint": "u"}
 
 
@@ -121,10 +117,10 @@ def _abbreviated(d: dtype) -> str:
     if d is bool_:
         return "b8"
     word = d._name.rstrip("0123456789") if "_" not in d._name else "float"
-    if d in _BITS:
+    if d in BITS:
         word = "bits"
     rest = d._name.removeprefix(word).replace("_", "")
-    if d in (*_QUANTIZED, *_SMALL_UNSIGNED, *_SMALL_SIGNED):
+    if d in (*QUANTIZED, *SMALL_UNSIGNED, *SMALL_SIGNED):
         return d._name
     return _LETTERS[word] + rest + ("x1" if word == "bits" and "x" not in rest else "")
 
@@ -152,28 +148,28 @@ complex128 = _of("complex128", fdtypes.complex128, COMPLEX, "ComplexDouble")
 
 
 def _bare(name: str, category: int, scalar_name: str, signed: bool | None, itemsize: int = 1) -> dtype:
-    """A dtype without arrays: programs name them, mostly in tables of dtypes."""
+    """A dtype without arrays, for programs that name it, mostly in tables of dtypes."""
     return dtype(name, None, itemsize, category, signed, scalar_name)
 
 
-#: Floating-point numbers of eight bits: for storage, with casts.
+#: Floating-point dtypes of eight bits: for storage and casts.
 FLOAT8 = tuple(
     _of(d.name, d, FLOATING, f"F{d.name[1:]}", signed=d is not fdtypes.float8_e8m0fnu) for d in fdtypes.FLOAT8
 )
-_FLOAT4 = _bare("float4_e2m1fn_x2", FLOATING, "Float4_e2m1fn_x2", signed=True)
-_QUANTIZED = (
+float4 = _bare("float4_e2m1fn_x2", FLOATING, "Float4_e2m1fn_x2", signed=True)
+QUANTIZED = (
     *(_bare(f"q{n.lower()}", INTEGER, f"Q{n}", signed=None) for n in ("UInt8", "Int8", "UInt4x2", "UInt2x4")),
     _bare("qint32", INTEGER, "QInt32", signed=None, itemsize=4),
 )
-_BITS = tuple(
+BITS = tuple(
     _bare(f"bits{n}", INTEGER, f"Bits{n}", signed=None, itemsize=2 if n == "16" else 1)
     for n in ("1x8", "2x4", "4x2", "8", "16")
 )
-_SMALL_UNSIGNED = tuple(_bare(f"uint{n}", INTEGER, f"UInt{n}", signed=False) for n in range(1, 8))
-_SMALL_SIGNED = tuple(_bare(f"int{n}", INTEGER, f"Int{n}", signed=True) for n in range(1, 8))
-BARE = (_FLOAT4, *_QUANTIZED, *_BITS, *_SMALL_UNSIGNED, *_SMALL_SIGNED)
+SMALL_UNSIGNED = tuple(_bare(f"uint{n}", INTEGER, f"UInt{n}", signed=False) for n in range(1, 8))
+SMALL_SIGNED = tuple(_bare(f"int{n}", INTEGER, f"Int{n}", signed=True) for n in range(1, 8))
+BARE = (float4, *QUANTIZED, *BITS, *SMALL_UNSIGNED, *SMALL_SIGNED)
 
-#: Those that tensors can have, and ``complex32``.
+#: The dtypes of tensors, and ``complex32``.
 ALL = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
     float16, bfloat16, float32, float64, complex32, complex64, complex128,
@@ -182,13 +178,13 @@ _by_name = {d._name: d for d in (*ALL, *FLOAT8, *BARE)}
 
 
 def _named(name: str) -> dtype:
-    """The dtype of a name; called by unpickling."""
+    """The dtype of a name; used by unpickling."""
     return _by_name[name]
 
 
 _from_numpy = {d.numpy: d for d in (*ALL, *FLOAT8) if d.numpy is not None}
 
-#: The names under which the torch namespace has them.
+#: All names of dtypes in the torch namespace.
 NAMES: dict[str, dtype] = _by_name | dict(
     short=int16, int=int32, long=int64, half=float16, float=float32, double=float64,
     chalf=complex32, cfloat=complex64, cdouble=complex128,
@@ -199,9 +195,6 @@ _TO_COMPLEX = {
     complex32: complex32, complex64: complex64, complex128: complex128,
 }  # fmt: skip
 _TO_REAL = {complex32: float16, complex64: float32, complex128: float64}
-
-_WIDE_UNSIGNED = frozenset((uint16, uint32, uint64, *_SMALL_UNSIGNED))
-_NOT_MIXED = frozenset((_FLOAT4, *_SMALL_SIGNED))
 
 
 def from_numpy(d: np.dtype) -> dtype:
@@ -224,7 +217,7 @@ def array_dtype(d: dtype) -> Any:
     """The NumPy dtype of its arrays.
 
     Raises:
-        NotImplementedError: for ``complex32`` and others of which there are none.
+        NotImplementedError: for ``complex32`` and other dtypes without arrays.
 
     Example:
         >>> array_dtype(float32)
@@ -243,10 +236,10 @@ _OF_TYPES = {float: float64, int: int64, bool: bool_, complex: complex128}
 
 
 def wanted(function: str, d: Any) -> Any:
-    """A ``dtype`` argument as a dtype: Python's number types stand for one, None for none.
+    """The dtype of a ``dtype`` argument: a dtype, a Python number type, or None.
 
     Raises:
-        TypeError: for anything else.
+        TypeError: for another argument.
     """
     if d is None or isinstance(d, dtype):
         return d
@@ -300,20 +293,20 @@ def when_default_changes(forget: Callable[[], None]) -> None:
 
 
 class Wide(int):
-    """An integer from ``2**63`` on: a kind of number of its own, since only arrays without a sign hold it."""
+    """An integer of at least ``2**63``: a separate type of number, since only unsigned arrays can hold it."""
 
     __slots__ = ()
 
 
 class TooWide(RuntimeError):
-    """Says of a number that it is a ``Wide`` one, to what is made for others."""
+    """Raised by code compiled for smaller integers: the number is a ``Wide`` one."""
 
 
 def plain_number(value: Any) -> Any:
-    """A number as operations take it: of Python's own type, or ``Wide``.
+    """A number as a Python number, or ``Wide``.
 
     Raises:
-        OverflowError: for integers that no array holds.
+        OverflowError: for integers that no array can hold.
 
     Example:
         >>> plain_number(np.float64(0.5)), type(plain_number(2**63)).__name__
@@ -330,10 +323,10 @@ def plain_number(value: Any) -> Any:
 
 
 def index_number(value: Any) -> int:
-    """A size, a dimension or an index as an integer of Python's own.
+    """A size, a dimension or an index as a Python integer.
 
     Raises:
-        ValueError: for one that no signed integer of 64 bits holds.
+        ValueError: for one outside the range of a signed 64-bit integer.
     """
     found: int = value.__index__()
     if not -(2**63) <= found < 2**63:
@@ -342,7 +335,7 @@ def index_number(value: Any) -> int:
 
 
 def of_number(value: Any) -> dtype:
-    """The dtype of a tensor made of one Python number."""
+    """The dtype of a tensor made from a Python number."""
     kind = value if isinstance(value, type) else type(value)
     if kind is float:
         return _default
@@ -355,126 +348,6 @@ def of_number(value: Any) -> dtype:
     if kind is Wide:
         return uint64
     raise TypeError(f"not a number: {value!r}")
-
-
-# ---------------------------------------------------------------- promotion
-
-# The order in which dtypes of the same category contain each other.
-_ORDER = {
-    d: i
-    for i, d in enumerate(
-        (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex32, complex64, complex128)
-    )
-}
-_promotions: dict[tuple[dtype, dtype], dtype] = {}
-
-
-def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """The smallest dtype that both can be cast to.
-
-    Raises:
-        TypeError: for an argument that is not a dtype.
-        RuntimeError: for dtypes that PyTorch does not mix, as ``uint16`` with another integer one.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.promote_types(torch.int32, torch.float32), torch.promote_types(torch.uint8, torch.int8)
-        (torch.float32, torch.int16)
-    """
-    if type1 is type2 and isinstance(type1, dtype):
-        return type1
-    found = _promotions.get((type1, type2))
-    if found is None:
-        for i, given in enumerate((type1, type2), 1):
-            if not isinstance(given, dtype):
-                raise TypeError(
-                    f"promote_types(): argument 'type{i}' (position {i}) must be torch.dtype, not {_type_name(given)}"
-                )
-        found = _promotions[type1, type2] = _promote(type1, type2)
-    return found
-
-
-def _check_mixes(a: dtype, b: dtype) -> None:
-    """Raises for two dtypes that cannot be promoted.
-
-    Raises:
-        RuntimeError: for dtypes that PyTorch does not mix with others.
-    """
-    both = f"attempted to promote {a.scalar_name} and {b.scalar_name}"
-    if a in _QUANTIZED or b in _QUANTIZED:
-        raise RuntimeError(
-            "promoteTypes with quantized numbers is not handled yet; figure out what the correct rules should be, "
-            f"offending types: {a.scalar_name} {b.scalar_name}"
-        )
-    if a in _BITS or b in _BITS:
-        raise RuntimeError(f"Promotion from {a.scalar_name} and {b.scalar_name} is unsupported.")
-    if a in FLOAT8 or b in FLOAT8:
-        raise RuntimeError(f"Promotion for Float8 Types is not supported, {both}")
-    if a in _NOT_MIXED or b in _NOT_MIXED:
-        raise RuntimeError(f"Promotion of {a.scalar_name} and {b.scalar_name} is not supported, {both}")
-
-
-def _promote(a: dtype, b: dtype) -> dtype:
-    first, second = a, b
-    _check_mixes(a, b)
-    if a.category > b.category:
-        a, b = b, a
-    if (a in _WIDE_UNSIGNED or b in _WIDE_UNSIGNED) and b.category != FLOATING:
-        raise RuntimeError(
-            "Promotion for uint16, uint32, uint64 types is not supported, "
-            f"attempted to promote {first.scalar_name} and {second.scalar_name}"
-        )
-    if a.category < b.category:
-        return promote_types(a.to_complex(), b) if a.category == FLOATING else b
-    if {a, b} in ({float16, bfloat16}, {uint8, int8}):
-        return float32 if a.category == FLOATING else int16
-    return a if _ORDER[a] > _ORDER[b] else b
-
-
-def can_cast(from_: dtype, to: dtype) -> bool:
-    """Whether PyTorch casts ``from_`` to ``to`` without being told: never to a lower category.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.can_cast(torch.float64, torch.float32), torch.can_cast(torch.float32, torch.int64)
-        (True, False)
-    """
-    for i, (name, given) in enumerate((("from_", from_), ("to", to)), 1):
-        if not isinstance(given, dtype):
-            raise TypeError(
-                f"can_cast(): argument '{name}' (position {i}) must be torch.dtype, not {_type_name(given)}"
-            )
-    if from_.category > to.category and to not in BARE:
-        return False
-    return not (to is bool_ and from_ is not bool_)
-
-
-def combine(dimensioned: Collection[dtype], zero_dim: Collection[dtype], numbers: Collection[type]) -> dtype:
-    """The common dtype of tensors with dimensions, zero-dimensional tensors and Python numbers (their types)."""
-    result = _fold(dimensioned)
-    if result is None or result.category < COMPLEX:
-        if zero_dim:
-            result = _raise(result, _fold(zero_dim))
-        if numbers:
-            result = _raise(result, _fold([of_number(k) for k in numbers]))
-    assert result is not None, "no operands"
-    return result
-
-
-def _fold(group: Collection[dtype]) -> dtype | None:
-    result = None
-    for d in group:
-        result = d if result is None or result is d else promote_types(result, d)
-    return result
-
-
-def _raise(higher: dtype | None, lower: dtype | None) -> dtype | None:
-    """A group of higher priority against one of lower: the lower one wins only by category."""
-    if higher is None or lower is None:
-        return higher or lower
-    if lower.category <= higher.category:
-        return higher
-    return higher.to_complex() if higher.category == FLOATING else promote_types(higher, lower)
 
 
 # ---------------------------------------------------------------- finfo, iinfo
@@ -499,7 +372,7 @@ class finfo:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'"
             )
-        if type is _FLOAT4:
+        if type is float4:
             raise TypeError("bad argument type for built-in operation")
         real = type.to_real()
         self.dtype = real._name
@@ -547,7 +420,7 @@ class iinfo:
             raise TypeError(f"iinfo(): argument 'type' (position 1) must be torch.dtype, not {_type_name(type)}")
         if type is bool_:
             raise TypeError("torch.bool is not supported by torch.iinfo")
-        if type in _QUANTIZED:
+        if type in QUANTIZED:
             raise NotImplementedError(f"\"dtype\" not implemented for '{type.scalar_name}'")
         if type.category > INTEGER or type.numpy is None:
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")

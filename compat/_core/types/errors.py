@@ -1,4 +1,4 @@
-"""Errors with PyTorch's types and messages, and shared checks."""
+"""Errors and warnings with PyTorch's types and messages, and checks that many operations share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from compat._absent import absent
 from compat._core.types.dtype import dtype as Dtype
 from funcgrad.core.errors import explained
 
-#: How messages from PyTorch's C++ side call dtypes.
+#: The C++ names of dtypes in PyTorch's messages.
 CPP_NAMES = {
     "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
     "int64": "long int",
@@ -87,7 +87,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def lead(error: Exception) -> None:
-    """Has one of PyTorch's errors name its entry on the page of errors, if it has one and does not name it yet."""
+    """Adds a note to one of PyTorch's errors that names its entry on the page of errors, if it has one."""
     text = str(error)
     entry = next((entry for entry, pattern in _BEGINNINGS.items() if pattern.match(text)), None)
     if entry is not None and not hasattr(error, "__notes__"):
@@ -95,7 +95,7 @@ def lead(error: Exception) -> None:
 
 
 def leading(function: F) -> F:
-    """The function, with PyTorch's errors naming their entries on the page of errors; the messages stay PyTorch's."""
+    """The function, with ``lead`` applied to the errors that it raises."""
 
     @functools.wraps(function)
     def led(*args: Any, **kwargs: Any) -> Any:
@@ -148,20 +148,20 @@ _NOT_FOR_BACKEND = (
 
 
 def refusal(name: str, backend: str = "SparseCPU") -> NotImplementedError:
-    """What is said of an operation that sparse tensors do not have, or dense ones.
+    """The error for an operation without a kernel for sparse tensors, or for dense ones.
 
     Args:
         name: ``aten::exp``.
-        backend: ``CPU`` for dense ones.
+        backend: ``CPU`` for dense tensors.
     """
     return NotImplementedError(_NOT_FOR_BACKEND.format(name, backend))
 
 
 def check_cast(found: Dtype, wanted: Dtype) -> None:
-    """Whether results of a dtype can be written into a tensor of another.
+    """Checks that results of a dtype can be written into a tensor of another.
 
     Raises:
-        RuntimeError: where the other is of a lesser kind: of bools, integers, floats and complex numbers.
+        RuntimeError: if the other's category is lower, in the order bool, integer, floating, complex.
 
     Example:
         >>> import compat as torch
@@ -177,10 +177,10 @@ def check_cast(found: Dtype, wanted: Dtype) -> None:
 
 
 def wrap_dim(dim: int, ndim: int) -> int:
-    """A dimension counted from the left.
+    """A dimension, counted from the left.
 
     Raises:
-        IndexError: if there is no such dimension; a tensor without dimensions accepts 0 and -1.
+        IndexError: if it is out of range; a zero-dimensional tensor accepts 0 and -1.
     """
     limit = max(ndim, 1)
     if -limit <= dim < limit:
@@ -189,11 +189,11 @@ def wrap_dim(dim: int, ndim: int) -> int:
 
 
 def wrap_dims(dims: Iterable[int], ndim: int) -> tuple[int, ...]:
-    """Dimensions counted from the left.
+    """Dimensions, counted from the left.
 
     Raises:
-        IndexError: if one does not exist.
-        RuntimeError: if one is named twice.
+        IndexError: if one is out of range.
+        RuntimeError: for duplicates.
     """
     result: list[int] = []
     for dim in dims:
@@ -205,7 +205,7 @@ def wrap_dims(dims: Iterable[int], ndim: int) -> tuple[int, ...]:
 
 
 def no_attribute(module: str, name: str) -> AttributeError:
-    """``module 'torch.nn' has no attribute 'Liner'``: by PyTorch's name of a module of compat."""
+    """``module 'torch.nn' has no attribute 'Liner'``, with PyTorch's name of a module of compat."""
     found = absent("torch" + module.removeprefix("compat"), name)
     found.obj = sys.modules.get(module)
     return found
@@ -235,11 +235,11 @@ def wrong_combination(function: str, args: Sequence[Any], kwargs: dict[str, Any]
 
 
 class CorruptFileError(RuntimeError, pickle.UnpicklingError):
-    """A file that was damaged, or claims what does not fit it; the message names it and the record in it."""
+    """A damaged or inconsistent file; the message names it and the record in it."""
 
 
 class CorruptPickleError(CorruptFileError):
-    """A pickle in such a file that makes no sense, or asks for what no file may have."""
+    """A malformed pickle in such a file, or one with objects that a file may not contain."""
 
 
 def size_text(size: Sequence[Any]) -> str:
@@ -248,10 +248,10 @@ def size_text(size: Sequence[Any]) -> str:
 
 
 def check_grad_fits(grad: Any, t: Any, dtype: Dtype) -> None:
-    """Whether a tensor can be another's gradient.
+    """Checks that a tensor can be the gradient of another one.
 
     Args:
-        dtype: the one that gradients have there.
+        dtype: the dtype of the other's gradients.
 
     Raises:
         RuntimeError: for another device, dtype or size.
@@ -282,19 +282,27 @@ def unfit_grad(dtype: Dtype, size: Sequence[int], wanted: Dtype, wanted_size: Se
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warns of the line of the program, however many calls of compat's own are between."""
+    """Gives a warning that names the line of the innermost frame outside compat."""
     level, frame = 2, sys._getframe(1)
     while _inside(frame) and frame.f_back is not None:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
 
 
+def user_frame() -> FrameType | None:
+    """The innermost frame of the program outside compat."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _inside(frame):
+        frame = frame.f_back
+    return frame
+
+
 class Once:
-    """Warnings given once per process, unless all are wanted each time.
+    """Warnings that are given once per process, unless ``torch.set_warn_always`` is set.
 
     Attributes:
-        said: those that came.
-        always: whether they come each time.
+        said: the keys of the warnings given so far.
+        always: whether each warning is given every time.
     """
 
     said: ClassVar[set[str]] = set()
@@ -302,10 +310,10 @@ class Once:
 
     @classmethod
     def warn(cls, message: str, category: type[Warning] = UserWarning, key: str | None = None) -> None:
-        """Warns of the line of the program, the first time.
+        """Gives a warning that names the user's line, the first time.
 
         Args:
-            key: what is said once; by default this very message.
+            key: identifies the warning; by default its message.
         """
         key = key or message
         if cls.always or key not in cls.said:
@@ -317,6 +325,6 @@ _FOLDER = os.path.join(os.path.abspath(os.path.join(os.path.dirname(__file__), "
 
 
 def _inside(frame: FrameType) -> bool:
-    if frame.f_code.co_filename.startswith(_FOLDER):  # functions that are made have a file's name only
+    if frame.f_code.co_filename.startswith(_FOLDER):  # the filename of generated functions has no folder
         return True
-    return frame.f_globals.get("__name__", "").partition(".")[0] == __package__
+    return frame.f_globals.get("__name__", "").partition(".")[0] == __package__.partition(".")[0]

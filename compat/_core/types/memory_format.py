@@ -36,15 +36,15 @@ class memory_format(_Constant):
 
 strided = layout("strided")
 jagged = layout("jagged")
-#: The layouts by name. Programs compare with those that no tensor here has, too.
+#: The layouts by name, including those that programs only compare with.
 LAYOUTS = {"strided": strided, "jagged": jagged}
 LAYOUTS |= {name: layout(name) for name in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")}
 LAYOUTS["_mkldnn"] = layout("_mkldnn")
-globals().update(LAYOUTS)  # where they are looked for when they are unpickled
+globals().update(LAYOUTS)  # unpickling finds them by name
 
 
 def scalar_layout_name(wanted: Any) -> str:
-    """What PyTorch's C++ side calls a layout; several of its messages say this name.
+    """The C++ name of a layout, used in messages.
 
     Example:
         >>> scalar_layout_name(strided), scalar_layout_name(LAYOUTS["sparse_csr"])
@@ -55,15 +55,15 @@ def scalar_layout_name(wanted: Any) -> str:
 
 
 def is_strided(wanted: Any) -> bool:
-    """Whether a new tensor's layout is strided, also by default; without jagged sizes, ``jagged`` is the same."""
+    """Whether the layout of a new tensor is strided: by default, and ``jagged`` for sizes that are not ragged."""
     return wanted is None or wanted is strided or wanted is jagged
 
 
 def check_strided(wanted: Any) -> None:
-    """Raises unless a new tensor's layout is strided.
+    """Checks that the layout of a new tensor is strided.
 
     Raises:
-        NotImplementedError: for a sparse one, and oneDNN's.
+        NotImplementedError: for a sparse layout, and oneDNN's.
 
     Example:
         >>> check_strided(strided)

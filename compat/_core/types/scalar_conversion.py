@@ -1,7 +1,6 @@
 """Scalar overflow checks: whether a dtype can represent a number, as PyTorch checks when it converts one.
 
-It is asked of what is written into tensors, and of the arguments that an operation ``fits`` to the dtype it computes
-in.
+Numbers that are written into tensors are checked, and the arguments of operations that declare ``fits``.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy
 from compat._core.types import dtype
 from compat._core.types.errors import cpp_name
 
-#: What messages call the types that the numbers become; others have their dtype's name and ``_t``.
+#: Dtypes with a C++ name in messages; others have their own name and ``_t``.
 _OWN = (dtype.int32, dtype.float16, dtype.bfloat16, dtype.float32, dtype.float64)
 
 
@@ -34,20 +33,20 @@ def _overflows(d: dtype.dtype, value: Any) -> bool:
 
 
 def _counts_back(d: dtype.dtype, value: Any) -> bool:
-    """Whether it is a negative integer for a dtype that has none, where -1 is the greatest number."""
+    """Whether a negative integer is converted to an unsigned dtype, where it wraps."""
     return isinstance(value, int) and value < 0 and _limits(d)[0] == 0
 
 
 def fitted(d: dtype.dtype | None, value: Any) -> Any:
-    """A number to be written into a tensor of a dtype: as it is, or the real part where only that is kept.
+    """A number to be written into a tensor of a dtype; the real part of a complex number for real dtypes.
 
     Args:
-        d: the tensor's dtype. Bools take any number, and so does None.
-        value: the number; anything else is not looked at.
+        d: the tensor's dtype; bool and None accept any number.
+        value: the number; other values are returned unchanged.
 
     Raises:
-        RuntimeError: for a number beyond the dtype's limits, NaN for integers, and a complex number for real ones.
-        OverflowError: for integers that no dtype holds.
+        RuntimeError: for a number outside the dtype's limits, NaN for integers, and a complex number for real dtypes.
+        OverflowError: for integers that no dtype can represent.
 
     Example:
         >>> import compat as torch
@@ -75,8 +74,8 @@ def fitted(d: dtype.dtype | None, value: Any) -> Any:
 
 
 def filling(d: dtype.dtype, count: int, value: Any) -> Any:
-    """As ``fitted``, a number to be written into all of ``count`` places: into a single one PyTorch writes quickly, and
-    there halves may become infinite."""
+    """``fitted`` for a number that fills ``count`` elements. PyTorch does not check float16 and bfloat16 for a single
+    element, so there large numbers become infinite."""
     return fitted(unless_half(d) if count == 1 else d, value)
 
 
@@ -87,7 +86,7 @@ def _overflow(d: dtype.dtype) -> RuntimeError:
 
 # ---------------------------------------------------------------- arguments of operations
 
-#: From the dtype of an operation's result to the one that a number has to fit; None if it may be any.
+#: From the dtype of an operation's result to the dtype that must represent a number; None for no check.
 Rule = Callable[[dtype.dtype], dtype.dtype | None]
 
 
@@ -97,17 +96,17 @@ def own(d: dtype.dtype) -> dtype.dtype:
 
 
 def widened(d: dtype.dtype) -> dtype.dtype:
-    """The rule for numbers of code that computes halves in single precision."""
+    """The rule for numbers of kernels that compute float16 and bfloat16 in float32."""
     return dtype.float32 if d in _HALVES else d
 
 
 def unless_half(d: dtype.dtype) -> dtype.dtype | None:
-    """The rule for numbers that are converted for all dtypes but halves."""
+    """The rule for numbers that are converted for all dtypes but float16 and bfloat16."""
     return None if d in _HALVES else d
 
 
 def narrow(d: dtype.dtype) -> dtype.dtype | None:
-    """The rule for numbers that are converted for integers and halves only."""
+    """The rule for numbers that are converted for integers, float16 and bfloat16 only."""
     return d if d in _HALVES or d.category < dtype.FLOATING else None
 
 
@@ -115,7 +114,7 @@ _HALVES = (dtype.float16, dtype.bfloat16)
 
 
 def fits(names: str, rule: Rule = own) -> dict[str, Rule]:
-    """An operation's option of this name: its numbers of these names have to fit a dtype."""
+    """The option ``fits`` of an operation: the dtype rules of its numbers, by parameter."""
     return dict.fromkeys(names.split(), rule)
 
 
@@ -123,7 +122,7 @@ class Bounds(NamedTuple):
     """The range of numbers of a Python type that a plan accepts unchecked, and the handling of others.
 
     Attributes:
-        least, most: those in between are taken; None for complex numbers, which have no order.
+        least, most: the inclusive bounds; None for complex numbers, which have no order.
         otherwise: converts any other value to such a number, or raises.
     """
 
@@ -136,17 +135,17 @@ class Bounds(NamedTuple):
         return value if ordered and self.least <= value <= self.most else self.otherwise(value)
 
     def written(self, value: str, otherwise: str) -> str:
-        """The check as source, with the names of the number and of the handler."""
+        """The source of the check, given the names of the number and of the handler."""
         if self.least is None:
             return f"{otherwise}({value})"
         return f"{value} if {self.least!r} <= {value} <= {self.most!r} else {otherwise}({value})"
 
 
 def checked(number: int) -> int:
-    """An integer that an array with a sign can hold.
+    """An integer, if a signed array can hold it.
 
     Raises:
-        TooWide: for another one.
+        TooWide: for a larger one.
     """
     if not -(2**63) <= number < 2**63:
         raise dtype.TooWide("Overflow when unpacking long long")
@@ -161,7 +160,7 @@ def bounds(kind: Any, d: dtype.dtype | None) -> Bounds | None:
 
     Args:
         kind: the type.
-        d: the dtype that the numbers have to fit, if any.
+        d: the dtype that must represent the numbers, if any.
 
     Example:
         >>> bounds(int, dtype.uint8)[:2], bounds(int, None)[1] == 2**63 - 1, bounds(float, dtype.float64)

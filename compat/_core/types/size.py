@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 
 
 class Size(tuple):
-    """A tuple of integers: how many elements a tensor has along each dimension.
+    """A tuple of integers: the number of elements of a tensor along each dimension.
 
     Example:
         >>> import compat as torch

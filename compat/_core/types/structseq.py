@@ -1,4 +1,4 @@
-"""Results with names: ``torch.return_types``."""
+"""Structure sequences, the named results of operations: ``torch.return_types``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def return_type(name: str, fields: tuple[str, ...]) -> type:
     found = _types.get(name)
     if found is None:
         namespace: dict[str, Any] = {f: property(itemgetter(i)) for i, f in enumerate(fields)}
-        doc = f"What ``{name.removesuffix('_out')}`` gives: {', '.join(fields)}."
+        doc = f"The results of ``{name.removesuffix('_out')}``: {', '.join(fields)}."
         namespace |= {
             "__slots__": (),
             "_fields": fields,
@@ -49,10 +49,10 @@ def return_type(name: str, fields: tuple[str, ...]) -> type:
 
 
 def named_result(name: str, fields: Sequence[str], given: Sequence[str] = ()) -> Callable[[Sequence[Any]], Any]:
-    """From a list of tensors to the named tuple of an operation's results.
+    """A function from a list of tensors to the named tuple of an operation's results.
 
     Args:
-        given: the fields in the order of the list, if that is another.
+        given: the fields in the order of the list, if that differs.
     """
     made = return_type(name, tuple(fields))
     if not given or list(given) == list(fields):

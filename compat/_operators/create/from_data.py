@@ -18,6 +18,7 @@ from compat._core.types import dtype as dtypes
 from compat._core.types.device import place
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import warn
+from compat._core.types.type_promotion import promote_types
 from compat._operators.arguments import missing
 from compat._operators.create.dlpack import array_from
 from compat._operators.create.factories import converted_number, placed, with_grad
@@ -213,7 +214,7 @@ def _common(scalars: Sequence[Any]) -> Dtype:
         return dtypes.get_default_dtype()
     result = None
     for kind in dict.fromkeys(_dtype_of_scalar(s) for s in scalars):
-        result = kind if result is None else dtypes.promote_types(result, kind)
+        result = kind if result is None else promote_types(result, kind)
     assert result is not None
     return result
 

@@ -17,7 +17,7 @@ from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.transforms import vmap_checks
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import type_text
-from compat._operators.indexing.gather import POSITIONS, outside
+from compat._operators.indexing.indices import POSITIONS, outside
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of

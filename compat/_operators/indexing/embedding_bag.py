@@ -15,7 +15,7 @@ from compat._core.transforms.grad_mode import no_grad
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import type_text, warn
 from compat._operators.indexing.embedding import renormalize, row_gradient
-from compat._operators.indexing.gather import POSITIONS, outside
+from compat._operators.indexing.indices import POSITIONS, outside
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of

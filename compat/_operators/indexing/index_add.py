@@ -12,8 +12,8 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.errors import size_text, wrap_dim
 from compat._core.types.scalar_conversion import fitted
-from compat._operators.indexing.gather import as_vector, check_places, extent, flat, outside
-from compat._operators.indexing.scatter import is_tensor, put_at
+from compat._operators.indexing.indices import as_vector, check_places, extent, flat, outside, put_at
+from compat._operators.indexing.scatter import is_tensor
 from compat._operators.pointwise.scalars import as_dtype_of
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of

@@ -12,7 +12,7 @@ from compat._core.operators.out import check_dtype, resize_out
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.errors import wrap_dim
-from compat._operators.indexing.gather import flat, flat_places
+from compat._operators.indexing.indices import flat, flat_places
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of

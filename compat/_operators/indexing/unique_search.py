@@ -23,7 +23,7 @@ from compat._core.types.errors import Once, size_text, wrap_dim, wrong_combinati
 from compat._core.types.scalar_conversion import fits
 from compat._operators.arguments import bools_argument, tensor_argument
 from compat._operators.shape.vmap_fallback import sequential_vmap
-from compat._operators.tensor.set_resize_detach import result_type
+from compat._operators.tensor.result_type import result_type
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of

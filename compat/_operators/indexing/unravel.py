@@ -14,7 +14,7 @@ from compat._core.types import dtype as dtypes
 from compat._core.types.size import Size
 from compat._operators.create.factories import empty, full
 from compat._operators.create.from_data import tensor
-from compat._operators.indexing.gather import nonzero
+from compat._operators.indexing.masked import nonzero
 
 
 def _grid(shape: Any) -> tuple[int, ...]:

@@ -19,7 +19,8 @@ from compat._core.types import dtype as dtypes
 from compat._core.types.errors import Once, size_text, wrap_dim
 from compat._operators.arguments import no_complex_derivative
 from compat._operators.create.copy_to_fill import converted
-from compat._operators.indexing.gather import (
+from compat._operators.indexing.index_add import check_rows
+from compat._operators.indexing.indices import (
     as_vector,
     check_index_size,
     check_places,
@@ -28,7 +29,6 @@ from compat._operators.indexing.gather import (
     flat_places,
     outside,
 )
-from compat._operators.indexing.index_add import check_rows
 from compat._operators.indexing.scatter import check_scattered
 from compat._operators.view.as_strided import as_strided
 from compat._operators.view.slicing import diagonal, select, slice_view

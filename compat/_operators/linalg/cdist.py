@@ -16,6 +16,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
 from compat._core.types import dtype
 from compat._core.types.errors import cpp_name, lacks, warn, wrap_dim
+from compat._core.types.type_promotion import promote_types
 from compat._operators.linalg.matmul import vdot
 from compat._operators.pointwise.arithmetic import check_difference
 from compat._operators.pointwise.declare import checks
@@ -52,7 +53,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         >>> torch.cosine_similarity(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]]))
         tensor([0.7071])
     """
-    common = dtype.promote_types(x1.dtype, x2.dtype)
+    common = promote_types(x1.dtype, x2.dtype)
     if not common.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common.scalar_name}")
     size = broadcast_size(tuple(x1.shape), tuple(x2.shape))
@@ -92,7 +93,7 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
 
 def _check_dist(input: Tensor, other: Tensor, p: Any = 2) -> None:
     check_difference(input, other)
-    common = dtype.promote_types(input.dtype, other.dtype)
+    common = promote_types(input.dtype, other.dtype)
     if common.category < dtype.FLOATING:
         raise RuntimeError(
             f"norm(): input dtype should be either floating point or complex. Got {common.scalar_name} instead."

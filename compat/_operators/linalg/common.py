@@ -18,6 +18,7 @@ from compat._core.tensor.registry import publish
 from compat._core.tensor.tensor import Tensor, array_of
 from compat._core.transforms.grad_mode import no_grad
 from compat._core.types import dtype
+from compat._core.types.type_promotion import can_cast
 from funcgrad import numpy as np
 from funcgrad.core.dtypes import int32
 from funcgrad.core.ir import ArrayType
@@ -210,7 +211,7 @@ def casts_safely(name: str, what: str = "result") -> Callable[..., None]:
     """The error of an ``out`` argument to which the result cannot be cast; for ``out`` of a declaration."""
 
     def check(result: Tensor, out: Tensor, operands: Any) -> None:
-        if not dtype.can_cast(result.dtype, out.dtype):
+        if not can_cast(result.dtype, out.dtype):
             raise RuntimeError(
                 f"{name}: Expected {what} to be safely castable from {result.dtype.scalar_name} dtype, but got {what} "
                 f"with dtype {out.dtype.scalar_name}"

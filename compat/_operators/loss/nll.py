@@ -13,7 +13,7 @@ from compat._core.types import dtype as dtypes
 from compat._core.types.errors import lacks, size_text
 from compat._operators.activation.softmax import log_softmax_plain
 from compat._operators.arguments import tensor_argument
-from compat._operators.indexing.gather import outside
+from compat._operators.indexing.indices import outside
 from compat._operators.loss.pointwise import MEAN, NONE, SUM, reduction_number
 from compat._operators.pointwise.scalars import div_number, mul_number
 from funcgrad import numpy as np

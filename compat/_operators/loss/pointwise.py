@@ -17,6 +17,7 @@ from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import check_cast, lacks, warn
+from compat._core.types.type_promotion import promote_types
 from compat._operators.arguments import bools_argument, loss_arguments
 from compat._operators.loss.reduction_modes import legacy_reduction
 from compat._operators.pointwise.arithmetic import check_difference
@@ -69,7 +70,7 @@ def _target_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]
 
 def _check_floating(kernel: str) -> Callable[..., None]:
     def check(input: Tensor, target: Tensor, *_: Any) -> None:
-        d = dtypes.promote_types(input.dtype, target.dtype)
+        d = promote_types(input.dtype, target.dtype)
         if not d.is_floating_point:
             raise lacks(kernel, d)
 

@@ -14,14 +14,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from compat._core.autograd.node import NO_EDGE, Edge, Node, edge_of
+from compat._core.autograd.accumulate_grad import edge_of
+from compat._core.autograd.node import NO_EDGE, Edge, Node
 from compat._core.autograd.saved_variable import HookStack, hooks
 from compat._core.operators.op_node import OpNode
 from compat._core.tensor.tensor import Tensor, from_buffer
 from compat._core.tensor.torch_function import DisableTorchFunction
 from compat._core.transforms.grad_mode import mode, next_sequence
 from compat._core.types.dtype import dtype as Dtype
-from compat._core.types.hooks import RemovableHandle
+from compat._core.types.removable_handle import RemovableHandle
 from compat._core.types.size import Size
 from compat._operators.create.factories import empty_strided
 from funcgrad.core.caching import memoized

@@ -13,7 +13,7 @@ from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import int64
 from compat._core.types.errors import size_text
-from compat._operators.indexing.gather import flat
+from compat._operators.indexing.indices import flat
 from compat._operators.spatial import by, each, format_strides
 from compat._operators.view.shape import squeeze, unsqueeze
 from funcgrad import numpy as np

@@ -17,6 +17,7 @@ from compat._core.tensor.tensor import Tensor, from_array
 from compat._core.tensor.tracing import ARRAYS, mixed, taken
 from compat._core.types import dtype
 from compat._core.types.errors import wrong_combination
+from compat._core.types.type_promotion import common_dtype
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
@@ -97,7 +98,7 @@ def common(operands: Sequence[Any], floating: bool = False) -> dtype.dtype:
             groups[0 if x._layout.ndim else 1].append(x._layout.dtype)
         elif isinstance(x, NUMBERS):
             groups[2].append(type(x))
-    found = dtype.combine(*groups)
+    found = common_dtype(*groups)
     return dtype.get_default_dtype() if floating and found.category < dtype.FLOATING else found
 
 

@@ -16,6 +16,7 @@ from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import Once, cpp_name, wrong_argument
+from compat._core.types.type_promotion import promote_types
 from compat._operators.reduction.sum_mean_var import accumulated, axes_of, kept_shape, reduce, restore
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
@@ -142,7 +143,7 @@ def _check_norm_dtype(name: str, x: Tensor, dtype: dtypes.dtype | None) -> None:
     if dtype.is_complex != x.dtype.is_complex:
         kinds = ["complex" if d.is_complex else "real" for d in (x.dtype, dtype)]
         raise RuntimeError(f"{name}: dtype should be {kinds[0]} for {kinds[0]} inputs, but got {dtype.scalar_name}")
-    if dtypes.promote_types(x.dtype, dtype) is not dtype:
+    if promote_types(x.dtype, dtype) is not dtype:
         raise RuntimeError(
             f"{name}: the dtype of the input ({x.dtype.scalar_name}) should be convertible without narrowing to the "
             f"specified dtype ({dtype.scalar_name})"

@@ -12,8 +12,8 @@ from compat._core.operators.declaration import Arguments, Dtypes
 from compat._core.operators.op import aten
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
-from compat._core.types import dtype
 from compat._core.types.errors import Once, size_text, wrap_dim, wrong_argument
+from compat._core.types.type_promotion import can_cast
 from compat._operators.arguments import missing, size_argument, tensors_argument
 from compat._operators.spatial import suggests_channels_last
 from compat._operators.view.shape import expand, inferred, reshape, unsqueeze, view_size
@@ -64,7 +64,7 @@ def _operands(given: dict[str, Any]) -> list[Layout]:
 
 
 def _takes_joined(result: Tensor, out: Tensor, operands: Any) -> None:
-    if not dtype.can_cast(result.dtype, out.dtype):
+    if not can_cast(result.dtype, out.dtype):
         raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {out.dtype.scalar_name}")
 
 

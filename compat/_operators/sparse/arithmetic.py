@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from compat._core.autograd.accumulate_grad import edge_of
 from compat._core.autograd.callback_node import outside, pulled, without_recording
 from compat._core.autograd.engine import run_backward
-from compat._core.autograd.node import edge_of
 from compat._core.dispatch.layout_tensor import rules_of
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, from_array
 from compat._core.transforms.grad_mode import enable_grad, mode
-from compat._core.types.dtype import promote_types
 from compat._core.types.errors import size_text
+from compat._core.types.type_promotion import promote_types
 from compat._operators.sparse.compressed import CompressedTensor, as_layout, empty
 from compat._operators.sparse.conversion import Gradients, coalesce, gathered, values, with_elements
 from compat._operators.sparse.tensor import (

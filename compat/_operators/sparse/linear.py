@@ -15,9 +15,9 @@ from compat._core.autograd.callback_node import outside, pulled, without_recordi
 from compat._core.operators.composite import composite
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
-from compat._core.types.dtype import promote_types
 from compat._core.types.errors import refusal
 from compat._core.types.memory_format import LAYOUTS, scalar_layout_name
+from compat._core.types.type_promotion import promote_types
 from compat._operators.sparse.arithmetic import both
 from compat._operators.sparse.compressed import CompressedTensor, regrouped
 from compat._operators.sparse.conversion import Gradients, values, with_elements

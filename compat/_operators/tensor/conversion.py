@@ -14,10 +14,11 @@ from compat._core.memory.meta import Unknown, on_meta
 from compat._core.memory.numpy_storage import lent
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strides import Base, layout_of
-from compat._core.tensor.autograd_state import SHARED, WITHIN, Version
+from compat._core.tensor.autograd_state import SHARED, WITHIN
 from compat._core.tensor.registry import function
 from compat._core.tensor.subclass_state import set_state, state_of
 from compat._core.tensor.tensor import Tensor, array_of, refresh, set_memory, wrap
+from compat._core.tensor.version_counter import VersionCounter
 from compat._core.transforms import level_stack, vmap_checks
 from compat._core.transforms.grad_mode import mode, no_grad
 from compat._core.types import dtype as dtypes
@@ -342,7 +343,7 @@ def _still(t: Tensor) -> tuple[Any, Any]:
 def _on_its_own(t: Tensor, requires_grad: bool) -> None:
     """Makes a tensor a leaf that counts for itself: its memory was given to it after it was made."""
     if not mode.inference:
-        t._counter = Version(1)
+        t._counter = VersionCounter(1)
     t._rg = WITHIN if requires_grad and t._counter is None else requires_grad
 
 

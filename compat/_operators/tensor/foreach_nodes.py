@@ -10,8 +10,9 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any
 
-from compat._core.autograd.anomaly_mode import made
-from compat._core.autograd.node import NO_EDGE, Node, added
+from compat._core.autograd.accumulate_grad import added
+from compat._core.autograd.anomaly_mode import record_stack
+from compat._core.autograd.node import NO_EDGE, Node
 from compat._core.autograd.saved_variable import comes_from
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode, next_sequence
@@ -61,7 +62,7 @@ class ForeachNode(Node):
         self._sequence = next_sequence()
         self._hooks = None
         if mode.anomaly:
-            made(self)
+            record_stack(self)
 
     def name(self) -> str:
         return self._called

@@ -1,4 +1,4 @@
-"""Changes of a tensor's metadata (``unsqueeze_``, ``resize_``, ``set_``), and predicates."""
+"""Changes of a tensor in place that are not of its elements: ``detach_``, ``resize_``, ``set_``, ``share_memory_``."""
 
 from __future__ import annotations
 
@@ -6,29 +6,25 @@ import weakref
 from math import prod
 from typing import Any
 
-import numpy as np
-
+from compat._core.autograd.accumulate_grad import edge_of
 from compat._core.autograd.forward_ad import is_dual
-from compat._core.autograd.node import Node, edge_of
+from compat._core.autograd.node import Node
 from compat._core.autograd.rebase_history import check_recorded, rebase
 from compat._core.memory.meta import Unknown
-from compat._core.memory.numpy_storage import place_of, rejoin
+from compat._core.memory.numpy_storage import rejoin
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strides import Layout, contiguous_strides, layout_of
 from compat._core.memory.typed_storage import TypedStorage
-from compat._core.operators.call_errors import wrong_call
 from compat._core.operators.composite import composite
 from compat._core.operators.inplace import check_memory
 from compat._core.operators.out import check_room, make_room, resize
 from compat._core.tensor import capture_checks
-from compat._core.tensor.autograd_state import SHARED, Version
+from compat._core.tensor.autograd_state import SHARED
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor, autograd_of, sync
+from compat._core.tensor.version_counter import VersionCounter, bump_version
 from compat._core.transforms.grad_mode import mode, next_sequence
-from compat._core.types import dtype as dtypes
-from compat._core.types.device import default_device
-from compat._core.types.dtype import dtype as Dtype
-from compat._core.types.errors import cpp_name, size_text, warn
+from compat._core.types.errors import cpp_name, size_text
 from compat._core.types.memory_format import channels_last, channels_last_3d, contiguous_format, preserve_format
 from compat._operators.arguments import missing, size_argument, tensor_argument
 from compat._operators.create.copy_to_fill import format_strides
@@ -113,8 +109,7 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
         sync(self)
     if size != self.shape:
         resize(self, size)
-        if self._counter is not None:
-            self._counter.version += 1
+        bump_version(self)
     if stride is not None:
         self._layout = layout_of(self._storage.base, size, stride, self._offset, self.dtype)
         self._view = self._view or SHARED
@@ -193,12 +188,11 @@ def set_(self: Tensor, source: Any = None, storage_offset: Any = None, size: Any
         storage, layout, offset = _place(self, source, storage_offset or 0, size, stride)
     former = self._counter
     if self._view is None and former is not None:
-        self._counter = Version(self._version)  # its own: the old storage need not be kept for it
+        self._counter = VersionCounter(self._version)  # its own: the old storage need not be kept for it
         former.version += 1  # for the node that saves it as its result
     self._storage, self._layout, self._offset = storage, layout, offset
     self._view = self._view or SHARED
-    if former is not None:
-        self._counter.version += 1
+    bump_version(self)
     if self._autograd_state is not None:
         self._autograd_state.accumulator = None  # earlier results belong to the old storage
     if node is not None:
@@ -294,180 +288,6 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
 def is_shared(self: Tensor) -> bool:
     """Whether it is in shared memory: after ``share_memory_``, or received from another process."""
     return self._storage.is_shared()
-
-
-@composite("is_distributed(Tensor self) -> bool", names="Tensor.is_distributed")
-def no(self: Tensor) -> bool:
-    """False."""
-    return False
-
-
-@composite("is_set_to(Tensor self, Tensor tensor) -> bool", names="Tensor.is_set_to")
-def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Whether both have the same storage, offset, size and strides."""
-    tensor_argument("is_set_to", "tensor", 1, tensor)
-    same = place_of(self._storage, self._offset) == place_of(tensor._storage, tensor._offset)
-    return same and self.shape == tensor.shape and self.stride() == tensor.stride()
-
-
-@composite("is_same_size(Tensor self, Tensor other) -> bool", names="Tensor.is_same_size")
-def is_same_size(self: Tensor, other: Tensor) -> bool:
-    """Whether both have the same size."""
-    return self.shape == tensor_argument("is_same_size", "other", 1, other).shape
-
-
-# ---------------------------------------------------------------- predicates
-
-
-@function("torch.is_tensor")
-def is_tensor(obj: Any, /) -> bool:
-    """Whether something is a tensor.
-
-    Example:
-        >>> torch.is_tensor([1, 2])
-        False
-    """
-    return isinstance(obj, Tensor)
-
-
-@function("torch.is_storage")
-def is_storage(obj: Any, /) -> bool:
-    """Whether something is a storage."""
-    return isinstance(obj, UntypedStorage | TypedStorage)
-
-
-@composite("numel(Tensor self) -> int", names="torch.numel")
-def numel(input: Tensor) -> int:
-    """The number of elements.
-
-    Example:
-        >>> torch.ones(2, 3).numel()
-        6
-    """
-    return input.numel()
-
-
-@composite("is_floating_point(Tensor self) -> bool", names="torch.is_floating_point")
-def is_floating_point(input: Tensor) -> bool:
-    """Whether the dtype is a floating-point one.
-
-    Example:
-        >>> torch.is_floating_point(torch.ones(2))
-        True
-    """
-    return input.is_floating_point()
-
-
-@composite("is_complex(Tensor self) -> bool", names="torch.is_complex")
-def is_complex(input: Tensor) -> bool:
-    """Whether the dtype is a complex one.
-
-    Example:
-        >>> torch.is_complex(torch.tensor([1j]))
-        True
-    """
-    return input.is_complex()
-
-
-@composite("is_conj(Tensor self) -> bool", names="torch.is_conj")
-def is_conj(input: Tensor) -> bool:
-    """Whether it has a lazy conjugation."""
-    return input.is_conj()
-
-
-@composite("is_neg(Tensor self) -> bool", names="torch.is_neg")
-def is_neg(input: Tensor) -> bool:
-    """Whether it has a lazy negation."""
-    return input.is_neg()
-
-
-@composite("is_inference(Tensor self) -> bool", names="torch.is_inference")
-def is_inference(input: Tensor) -> bool:
-    """Whether it was made in ``inference_mode``."""
-    return input.is_inference()
-
-
-@composite("is_nonzero(Tensor self) -> bool")
-def is_nonzero(input: Tensor) -> bool:
-    """Whether a one-element tensor is nonzero.
-
-    Example:
-        >>> torch.is_nonzero(torch.tensor([0.0]))
-        False
-    """
-    if not isinstance(input, Tensor):
-        raise wrong_call("torch.is_nonzero", input)
-    return bool(input)
-
-
-@composite(
-    "result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType",
-    "result_type.Scalar_Tensor(Scalar scalar, Tensor tensor) -> ScalarType",
-    "result_type.Scalar(Tensor tensor, Scalar other) -> ScalarType",
-    "result_type.Scalar_Scalar(Scalar scalar1, Scalar scalar2) -> ScalarType",
-    names="torch.result_type",
-)
-def result_type(tensor1: Any, tensor2: Any) -> Dtype:
-    """The result dtype of an operation on two tensors or numbers.
-
-    Example:
-        >>> torch.result_type(torch.tensor([1, 2], dtype=torch.int32), 1.0)
-        torch.float32
-    """
-    tensors = [t for t in (tensor1, tensor2) if isinstance(t, Tensor)]
-    numbers = [type(dtypes.plain_number(x)) for x in (tensor1, tensor2) if not isinstance(x, Tensor)]
-    return dtypes.combine([t.dtype for t in tensors if t.dim()], [t.dtype for t in tensors if not t.dim()], numbers)
-
-
-@function("torch.typename")
-def typename(obj: Any, /) -> str:
-    """The name of an object's type."""
-    if isinstance(obj, Tensor):
-        return obj.type()
-    return f"{type(obj).__module__}.{type(obj).__qualname__}"
-
-
-@function("torch.set_default_tensor_type")
-def set_default_tensor_type(t: Any, /) -> None:
-    """Sets the default dtype by the name of a type: ``"torch.DoubleTensor"``.
-
-    Raises:
-        TypeError: for a GPU type, and integer types.
-    """
-    warn(
-        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
-        "torch.set_default_device() as alternatives."
-    )
-    if getattr(t, "is_cuda", False) is True or (isinstance(t, str) and t.startswith("torch.cuda.")):
-        name = t.removeprefix("torch.cuda.") if isinstance(t, str) else t.__name__
-        raise TypeError(f"type torch.cuda.{name} not available. Torch not compiled with CUDA enabled.")
-    name = t if isinstance(t, str) else f"torch.{t.__name__}" if isinstance(t, type) else ""
-    short = name.removeprefix("torch.").removesuffix("Tensor")
-    found = next((d for d in dtypes.ALL if d.scalar_name == short), None)
-    if found is None and isinstance(t, str):
-        raise AttributeError(f"module 'torch' has no attribute '{name.removeprefix('torch.')}'")
-    if found is None:
-        raise TypeError("invalid type object: only floating-point types are supported as the default type")
-    dtypes.set_default_dtype(found)
-
-
-@function("torch.get_default_device")
-def get_default_device() -> Any:
-    """The default device of new tensors."""
-    return default_device()
-
-
-@function("Tensor.__contains__")
-def contains(self: Tensor, element: Any) -> bool:
-    """Whether an element of the tensor equals ``element``.
-
-    Raises:
-        RuntimeError: for an argument that is neither a number nor a tensor.
-    """
-    if not isinstance(element, Tensor | bool | int | float | complex | np.number):
-        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
-    equal: Any = self == element
-    return bool(equal.any())
 
 
 @function("Tensor.__reversed__")

@@ -11,9 +11,9 @@ from compat._core.operators.call_errors import call_error
 from compat._core.operators.composite import composite
 from compat._core.operators.view import Geometry
 from compat._core.operators.view_op import view
-from compat._core.tensor.autograd_state import Version
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.version_counter import VersionCounter, bump_version
 from compat._core.transforms.grad_mode import mode
 from compat._core.transforms.logical_strides import NOT_A_VIEW, can_view, viewed
 from compat._core.types import dtype as dtypes
@@ -290,7 +290,7 @@ def tensor_view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Te
     if dtype is not None:
         # Bytes have no derivative: a view with another dtype is detached.
         made: Tensor = view_dtype(self.detach(), dtype).detach()
-        made._counter = None if mode.inference else made._counter or Version()
+        made._counter = None if mode.inference else made._counter or VersionCounter()
         return made
     try:
         made = view_size(self, *size, **named)
@@ -378,7 +378,7 @@ def unsafe_view(input: Tensor, size: Sequence[int]) -> Tensor:
     made = reshaped(input, tuple(size))
     made._view = None
     if made._counter is not None:
-        made._counter = Version()
+        made._counter = VersionCounter()
     return made
 
 
@@ -394,8 +394,7 @@ def unsafe_squeeze(input: Tensor, dim: int) -> Tensor:
     """The same with a dimension of size one removed, which PyTorch does in place."""
     made = _squeezed(input, dim)
     made._view = None
-    if made._counter is not None:
-        made._counter.version += 1
+    bump_version(made)
     return made
 
 

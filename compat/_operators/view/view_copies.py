@@ -13,8 +13,9 @@ from compat._core.operators.declaration import Arguments
 from compat._core.operators.op import Op, aten
 from compat._core.operators.view import Geometry, over
 from compat._core.operators.view_op import ViewOp, view
-from compat._core.tensor.autograd_state import SHARED, Version
+from compat._core.tensor.autograd_state import SHARED
 from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.version_counter import VersionCounter
 from compat._core.types import dtype as dtypes
 from compat._operators.view import complex_views
 from compat._operators.view import shape as views
@@ -90,7 +91,7 @@ def squeeze_copy(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -
 def _apart(parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Turns views into tensors that share memory without a view relation, each with its own version counter."""
     for part in parts:
-        part._view, part._counter = SHARED, Version()
+        part._view, part._counter = SHARED, VersionCounter()
     return parts
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from compat._core.tensor.tensor import Tensor, array_of, from_array
+from compat._core.tensor.version_counter import bump_version
 from compat._core.types.size import Size
 from compat._distributed import groups, objects
 from compat._distributed.tensors import reader, write
@@ -216,8 +217,7 @@ def _read(name: str, t: Tensor, metadata: Metadata, folder: Path) -> None:
 
     if where(t) is not None and t._layout.access[0] == "whole":
         t._storage.write(parallel.array_of_parts(entry.size, buffer_of(t).sharding, part))
-        if t._counter is not None:
-            t._counter.version += 1
+        bump_version(t)
         return
     (write if where(t) is None else assign)(t, part(tuple(slice(0, n) for n in entry.size)))
 

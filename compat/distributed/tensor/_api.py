@@ -26,6 +26,7 @@ from compat._core.operators.op import aten
 from compat._core.pytree import trees
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array, from_buffer, wrap
+from compat._core.tensor.version_counter import bump_version
 from compat._core.transforms.grad_mode import mode, no_grad
 from compat.distributed.device_mesh import DeviceMesh, mesh_of
 from compat.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
@@ -158,8 +159,7 @@ def assign(t: Tensor, array: np.ndarray) -> None:
     """Copies an array to a tensor, which keeps its sharding."""
     made = placed(from_array(array, t.dtype), buffer_of(t).sharding)
     t._storage.write(made._storage.buffer)
-    if t._counter is not None:
-        t._counter.version += 1
+    bump_version(t)
 
 
 # ---------------------------------------------------------------- the class

@@ -64,7 +64,7 @@ def fuse(model: Module, inplace: bool = False, no_trace: bool = False) -> Module
     Args:
         model: the module. A convolution or linear layer whose result is also used elsewhere stays.
         inplace: whether ``model`` may be modified; by default a copy is.
-        no_trace: whether ``model`` is used as it is if it is a ``GraphModule``.
+        no_trace: whether a ``GraphModule`` is used without another trace.
 
     Raises:
         AssertionError: if layers to be fused are in training.

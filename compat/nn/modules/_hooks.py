@@ -9,7 +9,7 @@ from typing import Any
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import is_grad_enabled
 from compat._core.types.errors import warn
-from compat._core.types.hooks import RemovableHandle
+from compat._core.types.removable_handle import RemovableHandle
 from compat.autograd.function import Function
 
 Hook = Callable[..., Any]

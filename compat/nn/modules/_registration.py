@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from compat._core.types.hooks import RemovableHandle
+from compat._core.types.removable_handle import RemovableHandle
 from compat.nn.modules._hooks import add
 from funcgrad.core.errors import explained
 

@@ -12,7 +12,7 @@ from compat import __future__ as future
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
 from compat._core.types.errors import warn
-from compat._core.types.hooks import RemovableHandle
+from compat._core.types.removable_handle import RemovableHandle
 from compat.nn._uninitialized import is_lazy
 from compat.nn.modules._to import swap_loaded
 from compat.nn.parameter import Parameter

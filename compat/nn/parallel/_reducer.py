@@ -12,8 +12,8 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from compat._core.autograd.accumulate_grad import AccumulateGrad, LeafGrads
 from compat._core.autograd.engine import queue_callback
-from compat._core.autograd.node import AccumulateGrad, LeafGrads
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import tensors_in

@@ -11,8 +11,8 @@ from compat._core.operators.kernel import KERNELS, Kernel
 from compat._core.operators.multi_tensor import Job, write_together
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
-from compat._core.types import dtype as dtypes
 from compat._core.types.errors import warn
+from compat._core.types.type_promotion import promote_types
 from compat._operators.create.from_data import tensor
 from funcgrad import numpy as np
 from funcgrad.core.caching import Cache
@@ -75,7 +75,7 @@ def get_total_norm(
         return tensor(0.0)
     dtype = tensors[0].dtype
     for t in tensors[1:]:
-        dtype = dtypes.promote_types(dtype, t.dtype)
+        dtype = promote_types(dtype, t.dtype)
     total = _total(float(norm_type), len(tensors)).call(tensors)[0]
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(

@@ -1,18 +1,12 @@
 """``torch.optim.lr_scheduler``: learning rate schedules."""
 
 from compat.optim.lr_scheduler._base import EPOCH_DEPRECATION_WARNING, LRScheduler, _LRScheduler
-from compat.optim.lr_scheduler._closed_form import (
-    ConstantLR,
-    CosineAnnealingLR,
-    ExponentialLR,
-    LinearLR,
-    MultiStepLR,
-    PolynomialLR,
-    StepLR,
-)
-from compat.optim.lr_scheduler._cyclic import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
+from compat.optim.lr_scheduler._cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
+from compat.optim.lr_scheduler._cyclic import CyclicLR, OneCycleLR
 from compat.optim.lr_scheduler._lambda import LambdaLR, MultiplicativeLR
 from compat.optim.lr_scheduler._plateau import ReduceLROnPlateau
+from compat.optim.lr_scheduler._step import ExponentialLR, MultiStepLR, StepLR
+from compat.optim.lr_scheduler._warmup import ConstantLR, LinearLR, PolynomialLR
 from compat.optim.lr_scheduler._composite import ChainedScheduler, SequentialLR
 
 __all__ = [

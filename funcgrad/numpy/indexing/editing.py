@@ -12,7 +12,7 @@ from funcgrad.core.tracing import type_of, valueless
 from funcgrad.numpy.indexing.getitem import At, take
 from funcgrad.numpy.promotion import asoperand, astype
 from funcgrad.numpy.shape import broadcast_to, concatenate, moveaxis, ndim, ravel, reshape
-from funcgrad.numpy.shape.forms import along_axis
+from funcgrad.numpy.shape.reshaping import along_axis
 from funcgrad.primitives.shape import full
 from funcgrad.runtime.call_cache import composite
 from funcgrad.runtime.deferred import ready

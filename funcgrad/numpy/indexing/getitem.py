@@ -22,7 +22,7 @@ from funcgrad.numpy.elementwise.rounding import remainder
 from funcgrad.numpy.indexing.indices import Index, New, Point, Range, Rows, index_dtype, is_mask, parse, wrap
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.shape import broadcast_to, moveaxis, ravel
-from funcgrad.numpy.shape.forms import along_axis
+from funcgrad.numpy.shape.reshaping import along_axis
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import shape as s

@@ -13,7 +13,7 @@ from funcgrad.numpy.elementwise.declared import named
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.reductions.reducing import summable
 from funcgrad.numpy.shape import broadcast_to, concatenate
-from funcgrad.numpy.shape.forms import along_axis
+from funcgrad.numpy.shape.reshaping import along_axis
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import reductions as r
 from funcgrad.runtime.call_cache import composite

@@ -1,6 +1,6 @@
 """Changing shapes: reshape, transpose, broadcast, join, split, repeat."""
 
-from funcgrad.numpy.shape.forms import *
+from funcgrad.numpy.shape.reshaping import *
 from funcgrad.numpy.shape.axes import *
 from funcgrad.numpy.shape.broadcasting import *
 from funcgrad.numpy.shape.joining import *

@@ -9,7 +9,7 @@ from funcgrad.arguments import validate
 from funcgrad.core.errors import explained
 from funcgrad.core.tracing import type_of
 from funcgrad.numpy.promotion import astype, operands, promoted
-from funcgrad.numpy.shape.forms import atleast_1d, atleast_2d, atleast_3d, expand_dims, ndim, ravel, shape
+from funcgrad.numpy.shape.reshaping import atleast_1d, atleast_2d, atleast_3d, expand_dims, ndim, ravel, shape
 from funcgrad.primitives import shape as s
 from funcgrad.runtime.call_cache import composite
 

@@ -10,8 +10,8 @@ from funcgrad.arguments import validate
 from funcgrad.core.tracing import type_of, valueless
 from funcgrad.numpy.promotion import asoperand, astype
 from funcgrad.numpy.shape.broadcasting import broadcast_to
-from funcgrad.numpy.shape.forms import along_axis, expand_dims, ndim, ravel, reshape, shape
 from funcgrad.numpy.shape.joining import concatenate
+from funcgrad.numpy.shape.reshaping import along_axis, expand_dims, ndim, ravel, reshape, shape
 from funcgrad.numpy.shape.splitting import part
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix

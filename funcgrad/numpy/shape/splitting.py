@@ -10,7 +10,7 @@ import numpy as np
 from funcgrad.arguments import validate
 from funcgrad.core.tracing import type_of
 from funcgrad.numpy.promotion import asoperand
-from funcgrad.numpy.shape.forms import ndim, shape, squeeze
+from funcgrad.numpy.shape.reshaping import ndim, shape, squeeze
 from funcgrad.primitives import shape as s
 from funcgrad.runtime.call_cache import composite
 

@@ -16,8 +16,8 @@ from funcgrad.numpy import reductions as r
 from funcgrad.numpy.creation.arrays import asarray
 from funcgrad.numpy.creation.ranges import linspace
 from funcgrad.numpy.indexing.getitem import getitem
+from funcgrad.numpy.nonzero_indices import known
 from funcgrad.numpy.numerical import diff
-from funcgrad.numpy.positions import known
 from funcgrad.numpy.promotion import asoperand, astype, beside
 from funcgrad.numpy.shape import expand_dims, ravel, reshape
 from funcgrad.numpy.sorting import searchsorted

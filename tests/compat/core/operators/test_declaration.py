@@ -26,25 +26,28 @@ def body(input: Any, other: Any, dim: int) -> Any:
 
 #: By what they contradict: the schema, and other options.
 CONTRADICTIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    "saves names 'weight'": (TWO, dict(node="OddBackward0", saves="self weight")),
-    "saves names 'mat'": (TWO, dict(node="OddBackward0", saves="mat.sym_sizes")),
-    "saves names 'dim'": (TWO, dict(node="OddBackward0", saves="dim.sym_sizes")),
+    "saves has the unknown name 'weight'": (TWO, dict(node="OddBackward0", saves="self weight")),
+    "saves has the unknown name 'mat'": (TWO, dict(node="OddBackward0", saves="mat.sym_sizes")),
+    "saves has the unknown name 'dim'": (TWO, dict(node="OddBackward0", saves="dim.sym_sizes")),
     "saves has 'self' twice": (TWO, dict(node="OddBackward0", saves="self self!")),
     "saves, though there is no node": (TWO, dict(saves="self")),
-    "dtypes.of names 'dim'": (TWO, dict(dtypes=Dtypes(promote="common", of="input dim"))),
-    "dtypes.unrounded names 'alpha'": (TWO, dict(dtypes=Dtypes(promote="common", unrounded="alpha"))),
-    "dtypes.fits names 'alpha'": (TWO, dict(dtypes=Dtypes(fits={"alpha": lambda dtype: lambda value: value}))),
-    "'alpha' is no argument": (TWO, dict(arguments=Arguments(static="alpha"))),
-    "'beta' is no argument": (TWO, dict(arguments=Arguments(traced="beta"))),
-    "arguments.integers names 'dim'": (TWO, dict(arguments=Arguments(integers="dim"))),
-    "arguments.deprecated names 'alpha'": (TWO, dict(arguments=Arguments(deprecated="alpha"))),
-    "'index' is no argument": (TWO, dict(gradients=Gradients(without="index"))),
-    "gradients.without names 'dim'": (TWO, dict(gradients=Gradients(without="dim"))),
+    "dtypes.of has the unknown name 'dim'": (TWO, dict(dtypes=Dtypes(promote="common", of="input dim"))),
+    "dtypes.unrounded has the unknown name 'alpha'": (TWO, dict(dtypes=Dtypes(promote="common", unrounded="alpha"))),
+    "dtypes.fits has the unknown name 'alpha'": (
+        TWO,
+        dict(dtypes=Dtypes(fits={"alpha": lambda dtype: lambda value: value})),
+    ),
+    "'alpha' is not an argument": (TWO, dict(arguments=Arguments(static="alpha"))),
+    "'beta' is not an argument": (TWO, dict(arguments=Arguments(traced="beta"))),
+    "arguments.integers has the unknown name 'dim'": (TWO, dict(arguments=Arguments(integers="dim"))),
+    "arguments.deprecated has the unknown name 'alpha'": (TWO, dict(arguments=Arguments(deprecated="alpha"))),
+    "'index' is not an argument": (TWO, dict(gradients=Gradients(without="index"))),
+    "gradients.without has the unknown name 'dim'": (TWO, dict(gradients=Gradients(without="dim"))),
     "a node, though gradients.undefined": (TWO, dict(node="OddBackward0", gradients=Gradients(undefined=True))),
     "without a node": (PAIR, dict(gradients=Gradients(constant=(1,)))),
     "that there is not": (PAIR, dict(node="OddBackward0", gradients=Gradients(constant=(2,)))),
     "overlap without an in-place variant": (TWO, dict(names="torch.odd", overlap=Overlap(inputs=True))),
-    "layout names 'mat'": (TWO, dict(layout="like:mat")),
+    "layout has the unknown name 'mat'": (TWO, dict(layout="like:mat")),
     "layout is 'pointwise'": (TWO, dict(layout="elementwise")),
     "its first argument is not a tensor": ("odd(int n, Tensor self, int dim) -> Tensor", dict(names="Tensor.odd_")),
     "its body is called with": ("odd(Tensor self) -> Tensor", {}),
@@ -85,20 +88,20 @@ def test_invalid_declarations_raise() -> None:
         aten("odd(Tensor self) -> Tensor", "even(Tensor self) -> Tensor", names="")
     with pytest.raises(OpDeclarationError, match="promote is 'common', 'float' or None, not 'double'"):
         aten(TWO, names="", dtypes="double")  # type: ignore[arg-type]
-    with pytest.raises(OpDeclarationError, match="'of' and 'unrounded' are about operands that are promoted"):
+    with pytest.raises(OpDeclarationError, match="'of' and 'unrounded' need 'promote'"):
         Dtypes(of="input")
     with pytest.raises(RuntimeError, match="is no schema"):
         aten("odd(Tensor self)", names="")
 
 
 def test_contradictions_of_views() -> None:
-    with pytest.raises(OpDeclarationError, match="saves names 'size'"):
+    with pytest.raises(OpDeclarationError, match="saves has the unknown name 'size'"):
         view("odd(Tensor(a) self) -> Tensor(a)", node="OddBackward0", saves="size", names="")(lambda x: x)
-    with pytest.raises(OpDeclarationError, match="saves names 'other'"):
+    with pytest.raises(OpDeclarationError, match="saves has the unknown name 'other'"):
         view("odd(Tensor(a) self) -> Tensor(a)", node="OddBackward0", saves="other.sym_sizes", names="")(lambda x: x)
     with pytest.raises(OpDeclarationError, match="undone is"):
         view("odd(Tensor(a) self) -> Tensor(a)", node="OddBackward0", undone="often", names="")  # type: ignore[arg-type]
-    with pytest.raises(OpDeclarationError, match="'dim' is no argument"):
+    with pytest.raises(OpDeclarationError, match="'dim' is not an argument"):
         view("odd(Tensor(a) self) -> Tensor(a)", node="OddBackward0", static="dim", names="")
     with pytest.raises(OpDeclarationError, match="its body is called with"):
         view("odd(Tensor(a) self, int dim) -> Tensor(a)", node="OddBackward0", names="")(lambda x: x)
@@ -106,14 +109,14 @@ def test_contradictions_of_views() -> None:
 
 def test_contradictions_of_an_explicit_backward() -> None:
     plain: Op = aten("odd(Tensor self) -> Tensor", names="")(lambda input: input)
-    with pytest.raises(OpDeclarationError, match="a backward is stated, but the row has no node"):
+    with pytest.raises(OpDeclarationError, match="there is a backward formula, but the row has no node"):
         plain.backward(lambda ct: ct)
-    with pytest.raises(OpDeclarationError, match="a gradient is stated, but the row has no node"):
+    with pytest.raises(OpDeclarationError, match="there is a gradient formula, but the row has no node"):
         plain.gradient_if("input")(lambda node, grad: grad)
     noded: Op = aten("odd(Tensor self) -> Tensor", node="OddBackward0", names="")(lambda input: input)
-    with pytest.raises(OpDeclarationError, match="the explicit backward names 'weight'"):
+    with pytest.raises(OpDeclarationError, match="the explicit backward has the unknown name 'weight'"):
         noded.backward(lambda ct, weight: ct)
-    with pytest.raises(OpDeclarationError, match="gradient_if names 'weight'"):
+    with pytest.raises(OpDeclarationError, match="gradient_if has the unknown name 'weight'"):
         noded.gradient_if("weight")(lambda node, grad: grad)
 
 

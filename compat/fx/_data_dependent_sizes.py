@@ -1,7 +1,7 @@
 """Data-dependent sizes: the number of true elements of a mask, of unique values.
 
-They are numbers of the example, so a graph must not have them. What a trace can do is record operations on tensors of
-such sizes; asking for the number raises an error.
+The numbers are those of the example, so a graph must not contain them. A trace can record operations on tensors of such
+sizes; reading the number raises an error.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ class RemovableHandle:
     """The handle of a registered hook; ``remove()``, or the end of a ``with`` block, removes the hook.
 
     Args:
-        hooks_dict: the dictionary that the hook was put into under this handle's ``id``.
-        extra_dict: more dictionaries that hold something under the same ``id``.
+        hooks_dict: the dictionary in which the hook is registered under this handle's ``id``.
+        extra_dict: further dictionaries with entries under the same ``id``.
     """
 
     __module__ = "compat.utils.hooks"
@@ -30,7 +30,7 @@ class RemovableHandle:
         self.extra_dict_ref = tuple(weakref.ref(d) for d in extra)
 
     def remove(self) -> None:
-        """Takes the hook away; doing so twice does no harm."""
+        """Removes the hook; a second call does nothing."""
         for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
             found = ref()
             if found is not None:
@@ -60,7 +60,7 @@ HookDict = OrderedDict
 
 
 def register(hooks: HookDict, hook: Any) -> RemovableHandle:
-    """Puts a hook into a dictionary of such."""
+    """Registers a hook in a dictionary of hooks."""
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle

@@ -12,7 +12,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from compat._core.autograd.node import Edge, Node, accumulator, edge_of
+from compat._core.autograd.accumulate_grad import accumulator, edge_of
+from compat._core.autograd.node import Edge, Node
 from compat._core.memory import strided_access
 from compat._core.memory.strides import Layout, contiguous_layout
 from compat._core.tensor.tensor import Tensor, from_buffer

@@ -1,7 +1,7 @@
-"""What a trace knows of memory: which storages hold what follows from its arguments, and who may read them.
+"""The storages whose contents depend on a trace's arguments, and checks of their reads and writes.
 
-A value that comes out of a traced tensor otherwise than through a recorded operation would be a constant of the graph,
-right for the example alone. So it is an error where it comes out, which names the function and the user's line.
+A value that is read from a traced tensor without a recorded operation would be a constant of the graph, which is
+correct for the example only. So such a read raises an error, which names the function and the user's line.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class FollowedValues:
         self._since = begin()
         #: Whether the contents of a storage depend on arguments, parameters or random numbers.
         self._depends: dict[UntypedStorage, bool] = {}
-        #: From when to when operations ran whose results depend on arguments, in the time of ``begin``.
+        #: Intervals, by the clock of ``begin``, in which operations ran whose results depend on arguments.
         self._ran: list[tuple[int, int]] = []
         self._read = self._drew = False
         watchers.append(self._draws)
@@ -49,7 +49,7 @@ class FollowedValues:
         for storage in self._depends:
             drop(storage, self)
 
-    # ---------------------------------------------------------------- what is known
+    # ---------------------------------------------------------------- followed storages
 
     def follow(self, t: Tensor, depends: bool) -> None:
         """Follows the storage of a tensor, and those of its component tensors."""
@@ -72,10 +72,10 @@ class FollowedValues:
 
     @contextmanager
     def operation(self, args: Any) -> Iterator[Callable[[Any], bool]]:
-        """Around a recorded operation; gives a function that tells of what it returned whether it depends on arguments.
+        """Context of a recorded operation; yields a function from a result to whether it depends on arguments.
 
         Args:
-            args: what it is called with.
+            args: the operation's arguments.
         """
         given = tensors_in(args)
         versions = [t._storage.version for t in given]
@@ -85,7 +85,7 @@ class FollowedValues:
         def depends(found: Any) -> bool:
             follows = self._drew or any(map(self.knows, given))
             for t, version in zip(given, versions):
-                # What was written depends on what it was written from; and the operation may have taken its class away.
+                # A written storage depends on the operands; and the operation may have reset its class.
                 self.follow(t, follows and t._storage.version != version)
             if follows:
                 self._ran.append((start, begin()))
@@ -97,7 +97,7 @@ class FollowedValues:
             self._read, self._drew = before
 
     def check_numbers(self, name: str, found: Any) -> None:
-        """Whether an operation without a tensor among its results gave what follows from values.
+        """Checks an operation without a tensor among its results for numbers that depend on values.
 
         Raises:
             RuntimeError: or ``error``.

@@ -1,4 +1,4 @@
-"""Writes a trace as ONNX nodes."""
+"""Converts a traced graph to ONNX nodes."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ class Writing:
         """Replaces nodes written in place by their new values: values in ONNX do not change.
 
         Raises:
-            OnnxExporterError: for one that saw other parts of a tensor whose size may change.
+            OnnxExporterError: for a view of another part of a tensor with a dynamic size.
         """
         target = node.args[0]
         assert isinstance(target, Node)

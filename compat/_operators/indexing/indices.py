@@ -1,0 +1,225 @@
+"""Index tensors and masks: their checks, and their conversion to positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from compat._core.dispatch.overrides import state
+from compat._core.memory.strides import broadcast_size, contiguous_strides
+from compat._core.operators.value_checks import values_of
+from compat._core.tensor.tensor import Tensor, array_of, from_array
+from compat._core.transforms import vmap_checks
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import size_text, warn, wrap_dim
+from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.errors import explained
+from funcgrad.core.tracing import type_of
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives.shape import iota, reshape
+
+#: The dtypes of indices.
+POSITIONS = (dtypes.int64, dtypes.int32)
+MASKS = (dtypes.bool_, dtypes.uint8)
+_BYTES = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
+
+
+def outside(index: Tensor, low: int, high: int) -> int | None:
+    """The first concrete index not in ``range(low, high)``; None if there is none."""
+    values = values_of(index)
+    if not values.size or (values.min() >= low and values.max() < high):
+        return None
+    return int(values[(values < low) | (values >= high)].flat[0])
+
+
+def extent(input: Tensor, dim: int) -> int:
+    """The size along a dimension; 1 for a 0-d tensor."""
+    return input.shape[wrap_dim(dim, input.dim())] if input.dim() else 1
+
+
+def check_places(index: Tensor, input: Tensor, dim: int) -> None:
+    """Checks that indices are in bounds of a dimension.
+
+    Raises:
+        RuntimeError: naming the first that is not.
+    """
+    n = extent(input, dim)
+    bad = outside(index, 0, n)
+    if bad is not None:
+        raise RuntimeError(f"index {bad} is out of bounds for dimension {dim} with size {n}")
+
+
+def nonzero_places(mask: Tensor, asks: str = "index") -> tuple[Tensor, ...]:
+    """The positions where a mask is true, a tensor per dimension; reads the values, for the operation that needs
+    them."""
+    vmap_checks.check_counted(asks, mask)
+    if state.modes:  # which intercept an operation for it
+        return tuple((mask if mask.dim() else mask.reshape(1)).nonzero().unbind(1))
+    values = array_of(mask)
+    return tuple(
+        from_array(p.astype(numpy.int64)) for p in numpy.nonzero(numpy.atleast_1d(values) if not mask.dim() else values)
+    )
+
+
+def as_vector(x: Any) -> Any:
+    """A 0-d array as a vector of one element; other arrays unchanged."""
+    return x if type_of(x).shape else reshape(x, shape=(1,))
+
+
+def flat(x: Any) -> Any:
+    """The flattened array."""
+    return reshape(x, shape=(type_of(x).size,))
+
+
+def flat_places(index: Any, shape: tuple[int, ...], dim: int) -> Any:
+    """The flat index of ``x[i0, .., index[i0, .., ik, ..], .., ik]``, with the indices along ``dim``."""
+    strides = contiguous_strides(shape)
+    size = type_of(index).shape
+    places = e.mul(np.astype(index, fdtypes.int64), numpy.int64(strides[dim]))
+    for d in range(len(shape)):
+        if d != dim and size[d] > 1:
+            steps = e.mul(iota(shape=size, axis=d, dtype=fdtypes.int64), numpy.int64(strides[d]))
+            places = e.add(places, steps)
+    return places
+
+
+def counted_from_start(index: Any, size: int) -> Any:
+    """Indices with negative ones, counted from the end, made non-negative."""
+    return np.where(np.less(index, 0), np.add(index, size), index)
+
+
+def check_indices(input: Tensor, indices: Sequence[Tensor | None], *_: Any) -> None:
+    """Checks that tensors are valid indices of a tensor.
+
+    Raises:
+        IndexError: for too many of them, other dtypes, and sizes that do not broadcast.
+    """
+    if len(indices) > input.dim():
+        raise explained(
+            IndexError(f"too many indices for tensor of dimension {input.dim()} (got {len(indices)})"), "out-of-range"
+        )
+    given = [i for i in indices if i is not None]
+    if any(i.dtype not in (*POSITIONS, *MASKS) for i in given):
+        raise explained(IndexError("tensors used as indices must be long, int, byte or bool tensors"), "dtype-mismatch")
+    if given and not any(i.dtype in MASKS for i in given):
+        try:
+            common = broadcast_size(*[tuple(i.shape) for i in given])
+            if 0 not in common and any(n == 0 and i is not None for i, n in zip(indices, input.shape)):
+                raise IndexError("index is out of bounds for dimension with size 0")
+        except RuntimeError:
+            shapes = ", ".join(size_text(i.shape) for i in given)
+            raise IndexError(
+                f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+            ) from None
+
+
+def inspect_indices(input: Tensor, indices: Sequence[Tensor | None], *_: Any) -> None:
+    """Checks that the indices are in bounds of the tensor.
+
+    Raises:
+        IndexError: naming the first that is not.
+    """
+    given = [(index, input.shape[d]) for d, index in enumerate(indices) if index is not None]
+    if 0 in input.shape[len(indices) :] or any(not input.shape[d] for d, i in enumerate(indices) if i is None):
+        return  # no element is read
+    for place, (index, size) in enumerate(given):
+        bad = outside(index, -size, size) if index.dtype not in MASKS else None
+        if bad is not None:
+            # PyTorch counts only the indexed dimensions.
+            raise IndexError(f"index {bad} is out of bounds for dimension {place} with size {size}")
+
+
+def has_mask(indices: Sequence[Tensor | None]) -> bool:
+    """Whether some indices are masks."""
+    return any(i is not None and i.dtype in MASKS for i in indices)
+
+
+def positions(input: Tensor, indices: Sequence[Tensor | None]) -> list[Tensor | None]:
+    """The indices with masks replaced by the positions where they are true.
+
+    Raises:
+        IndexError: for a mask whose size does not match its dimensions.
+    """
+    if not has_mask(indices):
+        return list(indices)
+    found: list[Tensor | None] = []
+    for i in indices:
+        if i is None or i.dtype not in MASKS:
+            found.append(i)
+            continue
+        dim = len(found)
+        if i.dtype is dtypes.uint8:
+            warn(_BYTES)
+        if i.shape != input.shape[dim : dim + i.dim()]:
+            bad = next((d for d in range(i.dim()) if input.shape[dim + d : dim + d + 1] != i.shape[d : d + 1]), 0)
+            message = (
+                f"The shape of the mask {size_text(i.shape)} at index {bad} does not match the shape of the indexed "
+                f"tensor {size_text(input.shape)} at index {dim + bad}"
+            )
+            raise explained(IndexError(message), "shape-mismatch")
+        found.extend(nonzero_places(i))
+    return found
+
+
+def index_key(indices: Sequence[Any]) -> tuple[Any, ...]:
+    """Indices per dimension as NumPy writes them."""
+    return tuple(slice(None) if i is None else i for i in indices)
+
+
+def check_index_size(input: Tensor, dim: int, index: Tensor, name: str, source: Any = None) -> None:
+    """Checks the sizes of an index and of the source against a tensor, along a dimension.
+
+    Raises:
+        RuntimeError: for another dtype than int32 or int64, a different number of dimensions, or an output of another
+            dtype.
+    """
+    wrap_dim(dim, input.dim())
+    if index.numel() and index.dtype not in POSITIONS:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    if isinstance(source, Tensor) and input.dtype is not source.dtype:
+        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+    if index.numel() and max(index.dim(), 1) != max(input.dim(), 1):
+        what = "input" if name == "gather" else "self"
+        raise RuntimeError(f"Index tensor must have the same number of dimensions as {what} tensor")
+
+
+def check_take(input: Tensor, index: Tensor, name: str = "take") -> None:
+    """Checks a flat index.
+
+    Raises:
+        RuntimeError: for another dtype than int64.
+        IndexError: if there are no elements.
+    """
+    if index.dtype is not dtypes.int64:
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype.scalar_name}")
+    if not input.numel() and index.numel():
+        tried = "tried to take from" if name == "take" else "Tried to put elements into"
+        raise IndexError(f"{name}(): {tried} an empty tensor")
+
+
+def inspect_take(input: Tensor, index: Tensor, *_: Any) -> None:
+    """Checks that a flat index is in bounds.
+
+    Raises:
+        IndexError: naming the first index that is not.
+    """
+    n = input.numel()
+    bad = outside(index, -n, n)
+    if bad is not None:
+        raise IndexError(f"out of range: tried to access index {bad} on a tensor of {n} elements.")
+
+
+def put_at(x: Any, key: Any, how: str, value: Any) -> Any:
+    """``x`` with values set, added or multiplied (``how``) at a key; for booleans as logical or, and.
+
+    Each of several values that are set at one element gets the whole gradient of the element.
+    """
+    if how == "set":
+        return np.at(x)[key].set(value, every=True)
+    if type_of(x).dtype == fdtypes.bool_:
+        counts = getattr(np.at(np.astype(x, fdtypes.int32))[key], how)(np.astype(value, fdtypes.int32))
+        return np.not_equal(counts, 0)
+    return getattr(np.at(x)[key], how)(value)
