@@ -27,7 +27,7 @@ def refusing(
 
 
 def answering(name: str, make: Callable[[], Any], meaning: str) -> Callable[..., Any]:
-    """A function that answers the same whatever it is asked about."""
+    """A function that always returns the same value."""
 
     def answer(*args: Any, **kwargs: Any) -> Any:
         return make()
@@ -77,7 +77,7 @@ def stand_in(module: str, name: str) -> Any:
         module: the module's address without ``torch.``.
 
     Raises:
-        KeyError: for a name that nothing stands for.
+        KeyError: for a name without a stub.
 
     Example:
         >>> stand_in("quantization", "QuantStub")()
@@ -121,7 +121,7 @@ def missing(module: str, name: str) -> Any:
     """The stub of an absent name or module, or None.
 
     Args:
-        module: the address of the module that is asked, without ``torch.``.
+        module: the address of the module, without ``torch.``.
     """
     if not name:
         return None

@@ -111,7 +111,7 @@ class Trial:
     Attributes:
         outputs: the results that are differentiated.
         seeds: the gradients that come in.
-        states: what is differentiated with respect to: those arguments and parameters that the graph leads to.
+        states: the arguments and parameters with respect to which it differentiates.
         gradients: their gradients.
     """
 
@@ -296,7 +296,7 @@ class CompiledFunctionBackward(Node):
         return found
 
     def _differentiably(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        """The gradients with a graph of their own: the function is called again, as checkpoints do."""
+        """The gradients, recorded in a graph: the function is called again, as by checkpoints."""
         if self.again is None:
             raise RuntimeError(
                 "torch.compile with aot_autograd does not currently support double backward of functions that draw "

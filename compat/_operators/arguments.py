@@ -1,4 +1,4 @@
-"""What functions in terms of other operators check of their arguments themselves: those that would take more."""
+"""Checks of arguments by composites, which would otherwise accept more than PyTorch does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def tensor_argument(function: str, name: str, position: int, value: Any) -> Tens
     """An argument that must be a tensor.
 
     Raises:
-        TypeError: naming the function, the argument, and what came.
+        TypeError: naming the function, the argument, and its type.
     """
     if not isinstance(value, Tensor):
         value = taken(value)
@@ -30,7 +30,7 @@ def float_argument(function: str, name: str, position: int, value: Any) -> float
     """An argument that must be a real number, or a tensor of one that needs no gradient.
 
     Raises:
-        TypeError: naming the function, the argument, and what came.
+        TypeError: naming the function, the argument, and its type.
     """
     number = isinstance(value, int | float | numpy.number) and not isinstance(value, complex)
     if number or (isinstance(value, Tensor) and not value.dim() and not value.requires_grad):
@@ -42,7 +42,7 @@ def bools_argument(function: str, **values: Any) -> None:
     """Arguments that must be bools, by name.
 
     Raises:
-        TypeError: naming the function, the argument, and what came.
+        TypeError: naming the function, the argument, and its type.
     """
     for name, value in values.items():
         if not isinstance(value, bool | numpy.bool_):
@@ -50,20 +50,20 @@ def bools_argument(function: str, **values: Any) -> None:
 
 
 def loss_arguments(function: str, *given: tuple[str, Any, type]) -> None:
-    """The arguments of a loss, each with its name and type, in their order: the first that is not of it is told.
+    """Checks the arguments of a loss, each with its name and type, in their order.
 
     Args:
         given: a bool is to be one, an int may be any whole number but a bool, and a float any number.
 
     Raises:
-        TypeError: naming the function, the argument, and what came.
+        TypeError: naming the function, the argument, and its type.
     """
     for i, (name, value, kind) in enumerate(given):
         if not isinstance(value, _KINDS.get(kind, kind)) or (kind is int and isinstance(value, bool)):
             raise wrong_argument(function, name, i + 1, kind.__name__, value)
 
 
-#: What counts as a value of a type.
+#: The accepted classes of values by type.
 _KINDS: dict[type, Any] = {
     bool: bool | numpy.bool_,
     int: int | numpy.integer,
@@ -72,7 +72,7 @@ _KINDS: dict[type, Any] = {
 
 
 def no_complex_derivative(function: str, *values: Tensor) -> None:
-    """Whether what is to be recorded is real, for functions that have a derivative only then.
+    """Checks that recorded operands are real, for functions without a derivative for complex ones.
 
     Raises:
         RuntimeError: for complex tensors, if the function is recorded.
@@ -96,7 +96,7 @@ def tensors_argument(function: str, value: Any, name: str = "tensors", position:
     """An argument that must be a sequence of tensors.
 
     Raises:
-        TypeError: naming the function, the argument, and what came.
+        TypeError: naming the function, the argument, and its type.
     """
     if not isinstance(value, tuple | list):
         raise wrong_argument(function, name, position, "tuple of Tensors", value)
@@ -111,7 +111,7 @@ def size_argument(function: str, name: str, position: int, given: Sequence[Any])
     """A size, given as one sequence or one by one.
 
     Raises:
-        TypeError: naming the function, the argument, and what came.
+        TypeError: naming the function, the argument, and its type.
     """
     if len(given) == 1 and isinstance(given[0], tuple | list):
         given = given[0]
@@ -127,10 +127,10 @@ def size_argument(function: str, name: str, position: int, given: Sequence[Any])
 
 
 def check_view_size(size: Sequence[Any]) -> None:
-    """Raises what ``Tensor.view`` does of what is neither a size nor a dtype.
+    """Raises the error of ``Tensor.view`` for an argument that is neither a size nor a dtype.
 
     Raises:
-        TypeError: naming what came.
+        TypeError: naming the type of the argument.
     """
     if size and isinstance(size[0], tuple | list | SupportsIndex) and not isinstance(size[0], bool):
         size_argument("view", "size", 1, size)

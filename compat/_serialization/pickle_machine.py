@@ -1,10 +1,10 @@
 """The pickle machine for untrusted files: ``torch.load`` with ``weights_only``.
 
-A pickle is a program for a machine with a stack and a memo. The standard library's runs any: it calls what the file
-says and sets attributes of whatever is there. This one is the standard library's with four rules, and without opcodes
+A pickle is a program for a machine with a stack and a memo. The standard library's runs any: it calls the file's
+functions and sets attributes of any object. This one is the standard library's with four rules, and without opcodes
 that no such file has:
 
-* a name stands for its entry in a table, and for nothing else;
+* a name is looked up in a table only;
 * only entries of the table are called, and the state of an object is set only if its class is an entry;
 * lengths are checked against the available bytes before anything is allocated;
 * calls that copy their arguments, and hashing, which traverses tuples, share a budget proportional to the file's size,
@@ -55,7 +55,7 @@ class Blocked(pickle.UnpicklingError):
 
 
 def outside(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """Calls code of the program: its exceptions say nothing about the file."""
+    """Calls the program's own code, whose exceptions do not concern the file."""
     try:
         return function(*args, **named)
     except Exception as error:
@@ -74,7 +74,7 @@ _FAULTS = (
 
 
 class Machine(pickle._Unpickler):
-    """The stack, the memo and the rules, for one pickle; ``load_`` and a name is what an opcode does.
+    """The stack, the memo and the rules, for one pickle; a method ``load_NAME`` implements an opcode.
 
     Args:
         data: the bytes that contain it.
@@ -125,12 +125,12 @@ class Machine(pickle._Unpickler):
         self.record = "the file"
 
     def load(self) -> Any:
-        """What the pickle makes.
+        """Runs the pickle; returns its object.
 
         Raises:
             UnpicklingError: for a name that is not listed.
             CorruptPickleError: for a pickle that makes no sense, or breaks another rule.
-            OutsideError: with what code of the program's own raised.
+            OutsideError: with the exception of the program's own code.
         """
         data = self.data
         opcodes: dict[int, Any] = self.dispatch
@@ -151,7 +151,7 @@ class Machine(pickle._Unpickler):
             raise CorruptPickleError(f"{self._reason(begin, error)} (at byte {begin} of {self.record})") from error
 
     def _reason(self, at: int, error: Exception) -> str:
-        """What to say of what went wrong at an opcode."""
+        """The description of an error at an opcode."""
         if at >= len(self.data):
             return "the file ends before the pickle does"
         if self.data[at] not in self.dispatch:
@@ -201,7 +201,7 @@ class Machine(pickle._Unpickler):
     # ------------------------------------------------------------ limits
 
     def spend(self, amount: int) -> None:
-        """Charges the budget for what a call copies or traverses.
+        """Charges the budget for the values that a call copies or traverses.
 
         Raises:
             CorruptPickleError: if the budget is exceeded.
@@ -232,11 +232,11 @@ class Machine(pickle._Unpickler):
     # ------------------------------------------------------------ names and calls
 
     def persistent_load(self, pid: Any) -> Any:
-        """What a persistent reference stands for."""
+        """The object of a persistent reference."""
         return self.persistent(pid)
 
     def find_class(self, module: str, name: str) -> Any:
-        """What a name stands for."""
+        """The object of a name."""
         found = self.find(module, name)
         self.named[id(found)] = found
         return found
@@ -366,7 +366,7 @@ class Machine(pickle._Unpickler):
 
 
 def _numbers(code: bytes, form: str) -> Callable[[Machine], None]:
-    """What reads numbers; of many in a row, as in lists, all are read at once."""
+    """A reader of numbers, which reads consecutive numbers, as in lists, at once."""
     size = struct.calcsize(form)
     run = re.compile(b"(?s:%s.{%d}){16,}" % (re.escape(code), size))
     step = np.dtype([("code", "u1"), ("value", np.dtype(form))])
@@ -388,7 +388,7 @@ def _numbers(code: bytes, form: str) -> Callable[[Machine], None]:
     return push
 
 
-#: What each opcode does.
+#: The implementation of each opcode.
 Machine.dispatch = {code: getattr(Machine, pickle._Unpickler.dispatch[code].__name__) for code in _OPCODES} | {
     code[0]: _numbers(code, form) for code, form in ((b"K", "<B"), (b"M", "<H"), (b"J", "<i"), (b"G", ">d"))
 }

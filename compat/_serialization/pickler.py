@@ -40,7 +40,7 @@ class Global(NamedTuple):
     name: str
 
     def __call__(self, *args: Any) -> Any:
-        """Makes it callable, as pickle requires of what a pickle calls; it is written, never called."""
+        """Makes it callable, which pickle requires of the functions in a pickle; it is written, never called."""
         raise TypeError(f"{self.module}.{self.name} stands for a name in a file")
 
 

@@ -132,7 +132,7 @@ def backward(
     Args:
         tensors: the tensors to differentiate.
         grad_tensors: for each, the gradient of something with respect to it; may be left out for scalars.
-        retain_graph: keep what nodes saved, for another backward; by default as ``create_graph``.
+        retain_graph: whether nodes keep their saved tensors for another backward; by default ``create_graph``.
         create_graph: record the backward pass, so that it can be differentiated.
         inputs: accumulate only into these tensors.
 
@@ -162,7 +162,7 @@ def backward(
         targets = []
         for t in inputs:
             if isinstance(t, Tensor):
-                t.retain_grad()  # of a leaf it says nothing
+                t.retain_grad()  # does nothing for a leaf
             targets.append(_input_edge(t))
     keep = create_graph if retain_graph is None else retain_graph
     run_backward(edges, grads, keep_graph=keep, create_graph=create_graph, inputs=targets)
@@ -269,7 +269,7 @@ def _pulled(
     """The gradients of ``roots`` with respect to ``targets``.
 
     Raises:
-        RuntimeError: if there is none for one of them, unless that is allowed.
+        RuntimeError: if one of them has no gradient, unless that is allowed.
     """
     edges, grads = _begin(roots, given)
     found = run_backward(
@@ -353,7 +353,7 @@ def tensor_backward(
 
     Args:
         gradient: the gradient of something with respect to this tensor; may be left out for a scalar.
-        retain_graph: keep what nodes saved, for another backward; by default as ``create_graph``.
+        retain_graph: whether nodes keep their saved tensors for another backward; by default ``create_graph``.
         create_graph: record the backward pass, so that it can be differentiated.
         inputs: accumulate only into these tensors.
 

@@ -53,7 +53,7 @@ def wrap_results(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], recorded
         separate: whether ``setup_context`` prepared it.
 
     Raises:
-        RuntimeError: if what was marked does not fit what was returned.
+        RuntimeError: if marked tensors are inconsistent with the results.
     """
     dirty = _marked(ctx, "dirty_tensors", "mark_dirty can only accept variables, but argument ")
     fixed = _marked(ctx, "non_differentiable", "mark_non_differentiable only accepts variable arguments, but got ")

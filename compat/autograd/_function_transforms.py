@@ -1,7 +1,7 @@
 """Custom functions inside transforms: ``vmap``, ``grad``, ``jvp``, dual numbers, ``jit``.
 
-The innermost transform among the arguments is dealt with, by the rule that the user gave for it, and the rule sees what
-is around that transform: there the function is applied again. So each transform gets the user's own derivative.
+The rule that the user defined for the innermost transform among the arguments is applied, on the values around that
+transform, where the function is applied again. So each transform uses the user's own derivative.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class _Call:
         leaves, tree: the arguments, which may hold tensors in containers.
         places: which of the leaves are tensors.
         arrays: their elements.
-        given: these tensors as the function got them last, over memory of their own.
+        given: these tensors as the function last got them, over separate storages.
     """
 
     def __init__(self, cls: Any, args: tuple):
@@ -111,7 +111,8 @@ class _Call:
         return filled
 
     def _of_places(self, found: Sequence[Any]) -> list[Any]:
-        """What there is for the tensors among the arguments, of something for each argument; None for nothing."""
+        """The items of a sequence per argument that belong to the tensors among the arguments; None for a missing
+        one."""
         leaves: list[Any] = []
         for x, argument in zip(found, self.args):
             count = len(tree_leaves(argument))
@@ -119,7 +120,7 @@ class _Call:
         return [leaves[i] for i in self.places]
 
     def note_needs(self, innermost: Interpreter) -> None:
-        """Has ``ctx`` know of which arguments the innermost transform, or one around it, has derivatives."""
+        """Sets ``ctx.needs_input_grad`` by the innermost transform and those around it."""
         needs = [False] * len(self.leaves)
         for place, x in zip(self.places, self.arrays):
             needs[place] = self.leaves[place].dtype.category >= FLOATING and _differentiated(x, innermost)
@@ -146,10 +147,10 @@ class _Call:
         return tuple(found) if self.several else found[0]
 
     def result(self, output: Any, found: Tensor) -> Tensor:
-        """What the user gets for a result of the function: the argument itself, if it wrote into that one.
+        """The user's tensor for a result of the function: the argument itself, if the function wrote into it.
 
         Args:
-            found: the result as it is outside of the function.
+            found: the result outside the function.
         """
         for place, t in zip(self.places, self.given):
             if output is t and t._version:
@@ -184,7 +185,7 @@ class _Call:
         return output
 
     def forward(self, *arrays: Any) -> tuple[list[Any], list[Any]]:
-        """The results, and what is saved for backward."""
+        """The results, and the saved tensors."""
         args = self.arguments(arrays)
         with enable_grad():
             output = self._applied(args)
@@ -242,7 +243,7 @@ class _Call:
 
 
 def _detached(t: Tensor) -> Tensor:
-    """A tensor that may be written: what is lifted into a transform is the user's own, which may be a leaf."""
+    """A tensor that may be written: a lifted tensor is the user's own, which may be a leaf."""
     return t.clone() if t._rg and t._node is None and level_stack.state.levels else t
 
 
@@ -322,7 +323,7 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
         else:
             _check_pushed(cls, ctx, i, o, t, args, tangents)
             results.append(make_dual(unpack_dual(o).primal, unpack_dual(t).primal))
-    # What was marked or saved is known by its identity, which is now another.
+    # Marked and saved tensors are found by identity, which has changed.
     for name in ("to_save", "non_differentiable", "dirty_tensors"):
         marked = getattr(ctx, name)
         if marked:
@@ -334,7 +335,7 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
 def _check_pushed(
     cls: Any, ctx: Any, i: int, output: Any, tangent: Tensor, args: tuple, given: Sequence[Tensor | None]
 ) -> None:
-    """Whether a result can have the tangent that ``jvp`` gave it, who was given those of the arguments."""
+    """Checks that a result can have the tangent returned by ``jvp``."""
     from compat._core.autograd.forward_ad import DualStorage
 
     moving = isinstance(output, Tensor) and output.dtype.category >= FLOATING

@@ -1,4 +1,4 @@
-"""Hooks of tensors, as programs register them, and what a leaf's ``grad`` may be.
+"""Registration of tensor hooks, ``retain_grad`` and ``grad_dtype``.
 
 The engine runs them: ``compat._core.autograd.hooks``, and ``compat._core.autograd.accumulate_grad`` those after
 accumulation.

@@ -133,7 +133,7 @@ class WriteOnly:
 class BackwardCFunction(Node, FunctionCtx):
     """The node of one call of a ``Function``, which is also its ``ctx``.
 
-    Its own attributes are slots: ``__dict__`` contains only what the user stored.
+    Its own attributes are slots: ``__dict__`` has only the user's attributes.
     """
 
     __slots__ = (

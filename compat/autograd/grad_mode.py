@@ -1,4 +1,4 @@
-"""``torch.autograd.grad_mode``: guards of recording, and of what backward does."""
+"""``torch.autograd.grad_mode``: guards of recording and of the backward pass."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def is_multithreading_enabled() -> bool:
 
 
 class _unsafe_preserve_version_counter:
-    """Context in which changes in place of some tensors are not counted: what was saved before counts as unchanged.
+    """Context in which in-place operations on some tensors do not bump their versions.
 
     Args:
         tensors: a tensor, or several.

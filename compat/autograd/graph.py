@@ -161,7 +161,7 @@ class _AllowMutationOnSavedContext(saved_tensors_hooks):
     """Hooks under which saved tensors may be changed in place afterwards.
 
     Attributes:
-        cloned: what was saved and has been changed since, by how it was saved.
+        cloned: copies of saved tensors that were changed since, by the saved form.
         tid_to_weakhandle: saved copies, by tensor, version and storage offset.
     """
 

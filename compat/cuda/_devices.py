@@ -124,7 +124,7 @@ class _CudaDeviceProperties(NamedTuple):
 
     Attributes:
         name: the device's name.
-        major, minor: its compute capability; zeros if JAX does not know it.
+        major, minor: its compute capability; zeros if JAX does not report it.
         total_memory: the bytes that JAX may use, by default three quarters of its memory; zero if unknown.
         multi_processor_count: the number of multiprocessors; zero if unknown.
     """

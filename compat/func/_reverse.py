@@ -56,7 +56,7 @@ def _vjp(func: Callable[..., Any], primals: tuple, has_aux: bool, name: str) -> 
     """The value, the pullback, and the auxiliary part."""
     check_differentiable(primals)
     leaves, tree = tree_flatten(primals)
-    # The pullback may be called where there is a graph, though the function was called under no_grad.
+    # The pullback may record, even if the function was called under no_grad.
     values = [level_stack.held(array(x, anyway=name is _VJP)) for x in leaves]
     flat = Flat(func, leaves, tree, "grad", name, has_aux)
     outs, pull = vjp_flat(flat, values)

@@ -213,7 +213,7 @@ def record(
         error: the exception class to raise if the graph would be valid for these arguments only.
 
     Returns:
-        The recorder, whose graph ends with what the function returned, as the graph has it, and what it returned.
+        The recorder, whose graph ends with the nodes of the function's result, and the result.
     """
     owned = {} if root is None else dict([*root.named_parameters(), *root.named_buffers()])
     recorder = Recorder(owned, error)

@@ -39,7 +39,7 @@ class _Placeholder:
         return "PH"
 
 
-#: Stands in ``concrete_args`` for parts that remain arguments.
+#: Marks parts of ``concrete_args`` that remain arguments.
 PH = _Placeholder()
 
 

@@ -107,7 +107,7 @@ class Graph:
         self._insert: Callable[[Node], None] = self._root.prepend
         self.owning_module = owning_module
         self._tracer_cls = tracer_cls
-        #: Functions that are calls in the graph because ``wrap`` said so.
+        #: Functions registered by ``wrap``, whose calls are nodes.
         self.wrapped: set[Any] = set()
         self._codegen = CodeGen()
 

@@ -279,7 +279,7 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
     """Marks a function that TorchScript calls as Python, or with ``drop`` replaces by an error.
 
     Raises:
-        RuntimeError: for what is neither a function nor a bool.
+        RuntimeError: for an argument that is neither a function nor a bool.
     """
     if callable(drop):
         return mark(drop, FunctionModifiers.IGNORE)

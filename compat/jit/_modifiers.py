@@ -1,4 +1,4 @@
-"""The marks by which functions say how TorchScript is to treat them."""
+"""Decorators that mark functions for TorchScript."""
 
 from __future__ import annotations
 

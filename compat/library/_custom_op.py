@@ -16,7 +16,7 @@ _made: dict[str, CustomOpDef] = {}
 
 
 class CustomOpDef:
-    """An operation that ``custom_op`` made of a function; calling it is calling the operation.
+    """An operation that ``custom_op`` made from a function; a call of it is a call of the operation.
 
     Attributes:
         _qualname: ``library::name``.

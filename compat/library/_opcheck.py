@@ -34,8 +34,8 @@ def opcheck(
     Args:
         op: the operation, or the result of ``custom_op``.
         args, kwargs: the arguments of the call.
-        test_utils: which checks: "test_schema" (it writes and shares what its schema says),
-            "test_autograd_registration" (its gradients come from a formula, not from what its kernel happens to do),
+        test_utils: the checks: "test_schema" (it writes and aliases according to its schema),
+            "test_autograd_registration" (its gradients come from a formula, not from the operations of its kernel),
             "test_faketensor" (its kernel for tensors without values gives the shapes of the real one),
             "test_gradcheck" (its gradients are those of finite differences).
         raise_exception: whether a failed check raises.

@@ -1,8 +1,8 @@
 """Operations of libraries: kernels by device, and calls.
 
-A call goes from the outside in, as PyTorch's dispatcher has it: the arguments are checked against the schema; an
-``Autograd`` kernel, or the formula of ``register_autograd``, sees them next; then modes of ``TorchDispatchMode``; and
-then the kernel for the device, whose operations record their own history where no formula was registered.
+A call goes through PyTorch's dispatch order: the arguments are checked against the schema; an
+``Autograd`` kernel, or the formula of ``register_autograd``, comes next; then modes of ``TorchDispatchMode``; and
+then the kernel of the device, whose operations are recorded if no formula is registered.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class Operation(OpOverload):
 
     Attributes:
         kernels: by key.
-        formula: from ``register_autograd``: what prepares the context, or None, and what computes gradients.
+        formula: of ``register_autograd``: the function that sets up the context, or None, and the backward.
         mapped: from ``register_vmap``.
-        rules: by the class of a mode, what it makes of a call, from ``register_torch_dispatch``.
+        rules: by the class of a mode, the rule of ``register_torch_dispatch``.
         tags: its tags.
-        owner: what made it: its text and its module stand in messages; None for a declaration alone.
+        owner: the function that defines it, named in messages; None for a declaration alone.
         function: by which it is recorded, with its formula.
     """
 

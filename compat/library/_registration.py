@@ -98,7 +98,7 @@ class Library:
             op_name: its name in this library, or the operation itself.
             fn: the kernel; it takes the operation's arguments.
             dispatch_key: one of: "CPU", "Meta", "Autograd", "CompositeImplicitAutograd" (whose operations are
-                differentiated one by one), "CompositeExplicitAutograd" (which stands for every device).
+                differentiated one by one), "CompositeExplicitAutograd" (for every device).
             with_keyset: ignored; kernels get no set of keys.
             allow_override: ignored; the newest kernel is used.
 
@@ -279,7 +279,7 @@ def register_fake(
     allow_override: bool = False,
 ) -> Any:
     """Gives an operation a kernel for tensors without values, which are those of the meta device; a decorator without
-    ``func``. An operation that is named and not declared yet has it from its declaration on."""
+    ``func``. An operation that is named and not declared yet gets it at its declaration."""
 
     def register(f: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(op, str) and "::" in op and not operations.is_declared(op):
@@ -360,8 +360,8 @@ def register_autograd(
 def register_torch_dispatch(
     op: Any, torch_dispatch_class: type, func: Callable[..., Any] | None = None, /, *, lib: Any = None
 ) -> Any:
-    """Says what a ``TorchDispatchMode`` makes of an operation: ``func(mode, op, types, args, kwargs)`` instead of the
-    mode's ``__torch_dispatch__``; a decorator without ``func``."""
+    """Registers the rule of a ``TorchDispatchMode`` for an operation: ``func(mode, op, types, args, kwargs)`` instead
+    of the mode's ``__torch_dispatch__``; a decorator without ``func``."""
 
     def register(f: Callable[..., Any]) -> Callable[..., Any]:
         operation = operation_of(op)

@@ -1,6 +1,7 @@
-"""What is computed along a dimension, or of pairs, of those elements that a mask keeps.
+"""Softmax and other functions along a dimension, or of pairs, of the elements that a mask keeps.
 
-All take the ``dtype`` of the result, and ``mask``, which broadcasts to the input and is True for what counts.
+All have arguments ``dtype``, that of the result, and ``mask``, which broadcasts to the input and is True for elements
+that count.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any
 
 
 def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None) -> Any:
-    """``log(exp(input) + exp(other))``, each with a mask of its own.
+    """``log(exp(input) + exp(other))``, each with a separate mask.
 
     Example:
         >>> logaddexp(torch.tensor([1.0]), torch.tensor([5.0]), other_mask=torch.tensor([False]))

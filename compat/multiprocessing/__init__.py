@@ -1,8 +1,8 @@
 """``torch.multiprocessing``: Python's ``multiprocessing``, over which tensors share their memory, and ``spawn``.
 
-A tensor that is sent to another process, as an argument or through a queue or pipe, is moved into memory of the
-operating system that both have: what one writes the other reads. ``share_memory_`` moves it there beforehand, so that
-forked children have it as well.
+A tensor that is sent to another process, as an argument or through a queue or pipe, is moved into shared memory:
+writes are visible to both. ``share_memory_`` moves it there beforehand, so that
+forked children share it as well.
 
 Example:
     >>> from compat import multiprocessing as mp
@@ -54,7 +54,7 @@ def set_sharing_strategy(new_strategy: str) -> None:
     """Sets the sharing strategy.
 
     Args:
-        new_strategy: by ``"file_descriptor"`` the memory is gone with the last process that has it, and each storage
+        new_strategy: with ``"file_descriptor"`` the last process that has the memory frees it, and each storage
             takes one of the descriptors that a process may have open; by ``"file_system"`` it has a name, and is
             removed by the process that releases it last.
 

@@ -139,12 +139,12 @@ def nested_tensor_from_jagged(
     min_seqlen: int | None = None,
     max_seqlen: int | None = None,
 ) -> Tensor:
-    """A nested tensor of values that lie one after the other, in their graph.
+    """A nested tensor of contiguous values, in their graph.
 
     Args:
         values: all sequences.
         offsets: (sequences + 1), where each begins, and where the last ends.
-        lengths: (sequences,), how long each is; with ``offsets``, where there are gaps.
+        lengths: (sequences,), the lengths; with ``offsets``, if there are gaps.
         jagged_dim: which dimension of the result is ragged, 1 by default.
         min_seqlen, max_seqlen: ignored.
 

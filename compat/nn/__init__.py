@@ -10,7 +10,7 @@ from compat.nn.modules import *
 
 
 def factory_kwargs(kwargs: dict[str, _Any] | None) -> dict[str, _Any]:
-    """What of a module's keyword arguments is for the functions that make its tensors.
+    """The keyword arguments of a module that are passed to the factories of its tensors.
 
     Args:
         kwargs: ``device``, ``dtype`` and ``memory_format``, alone or as a dictionary named ``factory_kwargs``.

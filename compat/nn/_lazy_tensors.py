@@ -15,7 +15,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
     Args:
         requires_grad: whether it requires grad.
-        device, dtype: where and as what it is to be.
+        device, dtype: its device and dtype.
 
     Example:
         >>> weight = torch.nn.UninitializedParameter()
@@ -46,7 +46,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
     Args:
         requires_grad: whether it requires grad.
-        device, dtype: where and as what it is to be.
+        device, dtype: its device and dtype.
         persistent: whether it is part of the module's ``state_dict``.
     """
 

@@ -1,7 +1,7 @@
 """Shared parts of parameters and buffers whose size is not known yet.
 
 The tensors themselves are in ``compat.nn._lazy_tensors``, which is imported when the first one is made: they override
-functions of tensors, and programs without them need not ask for that at every call.
+functions of tensors, and programs without them need no check at every call.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _DOC = """The gradient of a loss with respect to the {what} of ``conv{n}d``.
 
 
 def _pulled(conv: Callable[[Tensor], Tensor], size: Sequence[int], grad_output: Tensor, others: Sequence[Any]) -> Any:
-    """The gradient of something linear with respect to a tensor of a size, wherever that is: at zero, here."""
+    """The gradient of a linear function with respect to an operand of a given size, evaluated at zero."""
     with enable_grad():
         at: Any = zeros(tuple(size), dtype=grad_output.dtype, requires_grad=True)
         (found,) = grad(conv(at), at, grad_output, create_graph=True)

@@ -80,7 +80,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __copy__(self) -> Any:
         made = super().__copy__()  # type: ignore[misc]  # attached like all tensor methods
         if made._counter is not None:
-            made._counter = VersionCounter()  # it is made of the data, which counts for itself
+            made._counter = VersionCounter()  # separate from the counter of its data
         return made
 
     def __repr__(self) -> str:

@@ -74,7 +74,7 @@ class ONNXProgram:
 
 @contextmanager
 def _evaluating(model: Any, training: Any) -> Iterator[None]:
-    """Context in which the model is in evaluation mode, unless ``training`` says otherwise."""
+    """Context in which the model is in evaluation mode, depending on ``training``."""
     global _exporting
     modes = [(m, m.training) for m in model.modules()] if isinstance(model, Module) else []
     if modes and getattr(training, "name", "EVAL") != "PRESERVE":

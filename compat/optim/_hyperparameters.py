@@ -1,7 +1,7 @@
 """Hyperparameters as program inputs: learning rates change every step, and must not cause recompilation.
 
-While a step is captured, each number of a parameter group is a ``Given``: a float that knows where it came from. Where
-it arrives in the program as it is, a replay looks it up again. Where Python computed with it instead, or compared it
+While a step is captured, each number of a parameter group is a ``Given``: a float with its origin. If
+it is an operand of the program, a replay looks it up again. If Python computed with it instead, or compared it
 with anything but zero, the step depends on its value.
 """
 

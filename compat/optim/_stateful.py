@@ -95,7 +95,7 @@ class Stateful(Together):
 
 #: Settings of optimizers that their functions take one by one.
 _SEVERAL = dict(betas=("beta1", "beta2"), etas=("etaminus", "etaplus"), step_sizes=("step_size_min", "step_size_max"))
-#: What some parameters of these functions are; those with a default, if it is None.
+#: The meanings of parameters of these functions whose default is None.
 _TYPES = dict(foreach="bool | None", fused="bool | None", grad_scale="Tensor | None", found_inf="Tensor | None")
 _BOOLS = frozenset(["amsgrad", "centered", "maximize"])
 _STEP = """Writes a step of ``{0}`` into parameters and state of the caller; ``torch.optim.{1}.{1}``.

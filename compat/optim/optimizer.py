@@ -336,7 +336,7 @@ def _fitted(value: Any, parameter: Tensor, group: Group, key: Any = None) -> Any
 
 
 class Together(Optimizer):
-    """An optimizer that updates all parameters by one program, made of the jobs of each group."""
+    """An optimizer that updates all parameters by one program, composed of the jobs of each group."""
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters.
@@ -437,7 +437,7 @@ def number_of(value: Any) -> Any:
 
 
 def real_rows(rows: list[list[Tensor]]) -> list[list[Tensor]]:
-    """Rows with complex tensors seen as pairs of real ones, each part an entry of its own."""
+    """Rows with complex tensors as pairs of real ones, with a separate entry for each part."""
     if not any(row[0]._layout.dtype.is_complex for row in rows):
         return rows
     return [[real(t) for t in row] for row in rows]

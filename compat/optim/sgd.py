@@ -139,7 +139,7 @@ def _jobs(group: Group, params: list[Any], grads: list[Any], means: list[Any]) -
         return [Job(_sgd, flags, numbers, list(zip(params, grads)), 1)]
     rows: dict[bool, list[Any]] = {True: [], False: []}
     for i, (p, grad) in enumerate(zip(params, grads)):
-        first = means[i] is None  # where there is no mean yet, the first step sets it to the gradient
+        first = means[i] is None  # without a mean the first step sets it to the gradient
         if first:
             means[i] = zeros_like(p.detach())
         rows[first].append((p, means[i], grad))

@@ -1,7 +1,7 @@
 """``torch.profiler``: wall-clock times of named ranges and operations.
 
-Operations are recorded and run together as one program (``compat.runtime``), so there are no times of single ones.
-While a profiler records, each is run by itself, which is slower than without; its time is that of its own work. So are
+Operations are recorded and run together as one program (``compat.runtime``), so single operations have no times.
+While a profiler records, each is run separately, which is slower, and its time is that of its own work. So are
 those of ``record_function``, and of the nodes in backward.
 """
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 class ProfilerAction(enum.Enum):
-    """What a profiler does during a step."""
+    """The action of a profiler during a step."""
 
     NONE = 0
     WARMUP = 1
@@ -81,9 +81,9 @@ _active: list[profile] = []
 _numbers = itertools.count(1)
 #: By the numbers of nodes, in which thread those were made whose making was recorded.
 _makers: dict[int, int] = {}
-#: What comes before the name of a node that the engine runs; the node itself is a range in that.
+#: The prefix of a node's name in the engine's range; the node itself is a range inside that.
 _ENGINE = "autograd::engine::evaluate_function: "
-#: What all steps of a schedule are called together.
+#: The common name of all steps of a schedule.
 _STEP = "ProfilerStep*"
 
 
@@ -139,7 +139,7 @@ def _numbered(name: str) -> tuple[int, int]:
 
 @contextmanager
 def _operation(name: str, operands: Any) -> Iterator[None]:
-    """What an operation, or a node, runs in."""
+    """The context of an operation or a node."""
     shapes = None
     if any(profiler.record_shapes for profiler in _active):
         shapes = [list(t.shape) if isinstance(t, Tensor) else [] for t in operands]
@@ -364,7 +364,7 @@ class profile:
 
 
 def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use_gzip: bool = False) -> Any:
-    """An ``on_trace_ready`` that writes each trace to a file of its own in a directory.
+    """An ``on_trace_ready`` that writes each trace to a separate file in a directory.
 
     Args:
         dir_name: the directory; it is created if missing.

@@ -23,7 +23,7 @@ _NAMES = {
 
 
 class Composites(TorchFunctionMode):
-    """Has public functions that call other operators recorded, around what they call.
+    """Records composites as ranges, around the operators that they call.
 
     Args:
         record: of a name and operands, the context in which a call runs.

@@ -15,7 +15,7 @@ Shapes = list[list[int]]
 
 
 class DeviceType(enum.Enum):
-    """The kinds of devices that PyTorch knows; ranges here are the CPU's."""
+    """PyTorch's kinds of devices; ranges here are the CPU's."""
 
     CPU = 0
     CUDA = 1

@@ -61,7 +61,7 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
 
 
 def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None) -> None:
-    """Sets the random states of other devices: there are none.
+    """Sets the random states of other devices: does nothing, as there are no such states.
 
     Raises:
         RuntimeError: if a device is given.

@@ -1,4 +1,4 @@
-"""``torch.utils._pytree``: functions of trees of containers; what they rest on is ``compat._core.pytree``."""
+"""``torch.utils._pytree``: functions of pytrees, over ``compat._core.pytree``."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
@@ -111,7 +111,7 @@ def tree_map_with_path(
 
 
 def keystr(kp: Iterable) -> str:
-    """The keys that lead to a leaf, as they are written in Python."""
+    """The path of keys to a leaf, as Python source."""
     return "".join(map(str, kp))
 
 

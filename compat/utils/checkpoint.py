@@ -191,7 +191,7 @@ class _Frame:
         found = self.found.get(mode.task.number)
         if found is None:
             found = self.found[mode.task.number] = self._recompute()
-        # Nodes ask once each: nothing stays longer than it is needed.
+        # Each node unpacks once, so nothing is kept longer than needed.
         if kept.number not in found:
             raise CheckpointError(_UNPACKED)
         return found.pop(kept.number)

@@ -87,7 +87,7 @@ def conv_flop(
 
 
 def _gradients(out: Any, like: Tensor) -> list[Tensor]:
-    """The gradients of the two operands, as far as they are requested; that of the addend comes first."""
+    """The gradients of the two operands, if they are requested; that of the addend comes first."""
     found = [t for t in (out if isinstance(out, tuple | list) else (out,)) if isinstance(t, Tensor)]
     return [t for t in found if t.dim() == like.dim()][-2:]
 
@@ -105,7 +105,7 @@ def product_backward_flop(grad: Tensor, *args: Any, out_val: Any = None, **kwarg
     return sum(2 * t.numel() * int(grad.shape[-1 if first else -2]) for t, first in zip(made, of_first))
 
 
-#: The backward of a product is one operation here; it is counted as the products that it is made of.
+#: The backward of a product is one operation here; it is counted as its products.
 _MADE_OF = {
     aten.packet(f"{name}_backward"): made_of
     for name, made_of in (("mm", aten.mm), ("addmm", aten.mm), ("bmm", aten.bmm), ("baddbmm", aten.bmm))

@@ -255,7 +255,7 @@ class _Emitter:
                     values.update(zip(equation.outputs, self.program(equation.params["program"], operands)))
                     continue
                 recipe = self.recipe(equation)
-                if equation.primitive is not alike_p:  # each has a group of its own
+                if equation.primitive is not alike_p:  # each has a separate group
                     self.recipes[kind] = recipe
             values.update(zip(equation.outputs, recipe.emit(operands, self.location(equation))))
         return [values[a] if isinstance(a, Var) else constant(a) for a in program.outputs]

@@ -88,7 +88,7 @@ def gather(
         unique_indices: promises that no element is read twice.
         indices_are_sorted: ignored.
         mode: the treatment of windows out of bounds: ``"clip"``, the default, moves them inside, ``"fill"`` reads
-            ``fill_value``, and ``"promise_in_bounds"`` asserts that there are none.
+            ``fill_value``, and ``"promise_in_bounds"`` asserts that all are in bounds.
         fill_value: by default NaN, or the smallest signed or largest unsigned integer.
 
     Returns:

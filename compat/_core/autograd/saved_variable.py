@@ -52,7 +52,7 @@ class SavedResult:
         self.counter = t._counter
         self.version = t._counter.version
         self.nr = nr
-        #: A weak reference to the node that it comes from in the graph, if that is not the one that keeps it: a view's
+        #: A weak reference to its ``grad_fn``, if that is not the node that saves it: a view's
         #: is there for as long as the view.
         self.maker: weakref.ref | None = None
 

@@ -92,7 +92,7 @@ class _Excluded(threading.local):
 _excluded = _Excluded()
 
 
-#: By key, what says whether its layer is on; a layer adds itself when it is imported.
+#: By key, a function to whether its layer is enabled; a layer registers itself when it is imported.
 layers: dict[str, Callable[[], bool]] = {}
 
 

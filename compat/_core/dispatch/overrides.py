@@ -102,7 +102,7 @@ def overridden_layout(layout: Layout) -> OverriddenLayout:
 
 
 def class_overrides_operators(kind: type) -> bool:
-    """Whether a type has a ``__torch_dispatch__`` of its own."""
+    """Whether a type defines ``__torch_dispatch__``."""
     found = getattr(kind, "__torch_dispatch__", _disabled_torch_dispatch_impl)
     return found is not _disabled_torch_dispatch_impl
 

@@ -119,7 +119,7 @@ def operation(name: str = "") -> str:
     inner: list[str] = []
     while frame is not None and is_library(frame.f_code.co_filename):
         layer = frame.f_globals["__name__"].startswith(_LAYERS)
-        if not layer and "<" not in frame.f_code.co_qualname:  # what only wraps another function
+        if not layer and "<" not in frame.f_code.co_qualname:  # not a wrapper of another function
             inner.append(frame.f_code.co_name.strip("_"))
         frame = frame.f_back
     wrappers = {"call", "hooked_call", "get", "ask", "torch_function", "torch_dispatch", "show"}

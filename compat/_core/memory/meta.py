@@ -113,7 +113,7 @@ def on_meta(t: Any) -> bool:
 
 
 def check_values(name: str, *tensors: Any) -> None:
-    """Raises for an operation whose result's shape depends on values.
+    """Checks the operands of an operation whose result's shape depends on values.
 
     Args:
         name: the name of the operation.

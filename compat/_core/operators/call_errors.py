@@ -115,8 +115,8 @@ def wrong_call(where: str, *args: Any, **named: Any) -> TypeError:
 def named_otherwise(
     function: Callable[..., Any], where: str, args: tuple, named: dict[str, Any]
 ) -> tuple[list[Any], dict[str, Any]] | None:
-    """The arguments of a call that failed though the schema has their names, since the function has others; None if it
-    knows all of them, so that it failed for another reason."""
+    """The arguments of a failed call, positional where the function's parameters are named differently from the
+    schema's; None if all names are the function's, so that it failed for another reason."""
     code = unwrap(function).__code__
     own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     if code.co_flags & CO_VARKEYWORDS or all(name in own for name in named):

@@ -160,19 +160,19 @@ def _kind(number: Any) -> type:
 
 
 def _identity(layout: Layout, storage: Any, column: int) -> Any:
-    """Equal for tensors that have one argument: those of a storage, and 0-d ones in the same place of their rows.
+    """The identity of a tensor's program input: its storage, or, for a 0-d tensor, its buffer and its column.
 
-    Other buffers may be the same by chance, when they are fresh: that must not be another program.
+    Other new buffers may be identical by chance, which must not change the program.
     """
     return id(storage) if layout.base.shape else (id(storage.buffer), column)
 
 
 class _Operand(NamedTuple):
-    """Where an operand is found: a number, or a tensor's buffer and, if its layout needs one, its offset.
+    """The program inputs of an operand: a number, or a tensor's buffer and, if its layout needs one, its offset.
 
     Attributes:
-        layout: the tensor's; None for a number.
-        buffer, number: places among the buffers and among the numbers.
+        layout: the tensor's layout; None for a number.
+        buffer, number: indices among the buffers and among the numbers.
     """
 
     layout: Layout | None
@@ -181,14 +181,14 @@ class _Operand(NamedTuple):
 
 
 class _Operands:
-    """The same gathering once more, noting what a program has to know.
+    """The inputs of a new program, collected in the order of ``_gathered``.
 
     Attributes:
-        buffers, numbers: the arguments' types.
+        buffers, numbers: the types of the inputs.
         jobs: per job, the operands that are its numbers, and those of its rows.
-        targets: the buffers of written storages, each storage once.
-        target_of: for each written tensor which of them.
-        traced: whether a buffer is being traced.
+        targets: the buffers of written storages, without duplicates.
+        target_of: for each written tensor the index of its target.
+        traced: whether a buffer is traced.
     """
 
     def __init__(self, jobs: Sequence[Job]):
@@ -266,7 +266,7 @@ def _read(buffers: Sequence[Any], numbers: Sequence[Any], operand: _Operand) -> 
 
 
 def _wide(number: Any) -> Any:
-    """A number in float64, in which it is exact."""
+    """A number as float64, which represents it exactly."""
     return cast(number, dtype=np.dtype(np.float64))
 
 
@@ -281,9 +281,9 @@ _kernels: Cache[tuple, Kernel] = Cache(KERNELS)
 
 
 def write_recorded(jobs: Sequence[Job]) -> None:
-    """The same row by row, as recorded operations: gradients flow through what is written.
+    """Runs jobs row by row as recorded operations, so that the update is differentiable.
 
-    What the derivatives keep are copies: the rows themselves are written, and written again by the next step.
+    Their nodes save copies of the rows, since the rows themselves are written in place at each step.
     """
     for job in jobs:
         count = len(job.numbers)

@@ -273,7 +273,7 @@ class Op(OperatorBase):
         return plan if self.row.values is None else Inspected(plan, self, args)
 
     def _giving(self, plan: Plan) -> Plan:
-        """The plan, with the conversion of its list of results to what the operation returns."""
+        """The plan, with a ``finish`` that converts its list of results to the operation's return value."""
         named = self.named if len(self.named) == len(plan.outputs) else []  # further results are internal
         if plan.target is None and not named and len(plan.outputs) == 1:
             plan.give(ONE)

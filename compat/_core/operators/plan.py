@@ -180,7 +180,7 @@ def _runner(
 
 
 def _plain(kind: Kind) -> bool:
-    """Whether the elements of a tensor of this layout are the buffer as it is."""
+    """Whether a tensor of this layout consists of its whole buffer in row-major order."""
     return (
         isinstance(kind, Layout)
         and kind.contiguous

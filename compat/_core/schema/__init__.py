@@ -1,1 +1,1 @@
-"""What operators are called with: signatures, parsing, errors of wrong calls."""
+"""Schemas of operators: parameters, parsing, signatures, and errors of calls."""

@@ -36,7 +36,7 @@ _PREFIXED = ("linalg", "fft")
 
 
 def rule_of(address: str) -> str | None:
-    """The rule for a public function, by its address, ``"torch.mm"``; None if it takes its arguments as they come.
+    """The rule of a public function, by its address, ``"torch.mm"``; None for no cast.
 
     Example:
         >>> rule_of("Tensor.mm"), rule_of("linalg.qr"), rule_of("torch.add")

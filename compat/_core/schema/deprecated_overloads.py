@@ -26,7 +26,7 @@ def older_call(
         out: the argument ``out``, or None.
 
     Raises:
-        TypeError: if there are more arguments than the operation ever took.
+        TypeError: for more arguments than the deprecated overload has.
 
     Example:
         >>> import compat as torch
@@ -47,7 +47,7 @@ def older_call(
 
 
 def _warn(name: str, params: Sequence[str], numbers: Sequence[str], places: Sequence[int]) -> None:
-    """Says, once in a program, how to write it instead."""
+    """Gives the deprecation warning, once per program."""
     before = [f"Tensor {p}" for p in params]
     for place, number in zip(places, numbers):
         before.insert(place, f"Number {number}")

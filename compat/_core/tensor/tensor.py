@@ -205,7 +205,7 @@ class Tensor:
 
     @property
     def data(self) -> Tensor:
-        """The same memory outside the graph, with a version counter of its own; assigning to it replaces the memory."""
+        """A detached tensor over the same storage, with a separate version counter; assignment replaces the storage."""
         return _alias(self, None if self._counter is None else VersionCounter(), level_stack.beneath)
 
     @data.deleter
@@ -401,7 +401,7 @@ def wrap(storage: UntypedStorage, layout: Layout, offset: int = 0) -> Tensor:
 
 
 def from_buffer(buffer: Any, layout: Layout) -> Tensor:
-    """A tensor over a buffer of its own."""
+    """A tensor over a new storage with a buffer."""
     return wrap(UntypedStorage(buffer, layout.base), layout)
 
 

@@ -155,7 +155,7 @@ def unique2(input, sorted=True, return_inverse=False, return_counts=False):
     names="torch.unique_dim",
 )
 def unique_dim(input, dim, sorted=True, return_inverse=False, return_counts=False):
-    """``unique`` of slices along a dimension with all three results; what was not asked for is empty.
+    """``unique`` of slices along a dimension with all three results; those that are not requested are empty.
 
     Example:
         >>> torch.unique_dim(torch.tensor([[1, 1], [1, 1]]), 0)[0]
@@ -443,7 +443,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     names="torch.bucketize", without_out="Scalar",
 )  # fmt: skip
 def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
-    """The bucket that each value falls into: how many boundaries lie before it.
+    """The bucket of each value: the number of boundaries below it.
 
     Args:
         input: the values, or one number.

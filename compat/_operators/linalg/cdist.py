@@ -175,7 +175,7 @@ def _pair_norm(difference: Any, p: float) -> Any:
 
 
 def _pair_gradient(ct: Any, difference: Any, p: float, result: Any) -> Any:
-    """The gradient of ``_pair_norm``: each of several maxima gets all of it; None if there is none."""
+    """The gradient of ``_pair_norm``: each of several maxima gets all of it; None without a maximum."""
     axes = (type_of(difference).ndim - 1,)
     if math.isinf(p):
         ct, result = np.expand_dims(ct, -1), np.expand_dims(result, -1)

@@ -108,7 +108,7 @@ class Fold:
 class Folded(OpNode):
     """The node of a result while its call is folded; ``numbers`` are the fold, the result's index, size and dtype.
 
-    It changes its class to another node's, so it has no attributes of its own.
+    It changes its class to another node's, so it has no additional attributes.
     """
 
     __slots__ = ()
@@ -183,7 +183,7 @@ def _accumulator(t: Tensor | None) -> Node | None:
 
 
 def _number(ordered: Sequence[Any], last: int) -> None:
-    """Gives nodes sequence numbers, in this order, just before what followed the call."""
+    """Gives nodes sequence numbers, in this order, just before those of the operations after the call."""
     for i, node in enumerate(ordered):
         node._sequence = last - 1 + (i + 1) / (len(ordered) + 1)
 

@@ -22,7 +22,7 @@ def none_or_dtype(input: Tensor | None) -> dtypes.dtype | None:
     """The dtype of a mask; None of none.
 
     Raises:
-        RuntimeError: for what is neither.
+        RuntimeError: for another dtype.
     """
     if input is None:
         return None
@@ -39,9 +39,9 @@ def canonical_mask(
     """A mask as numbers to add: of booleans, ``-inf`` where they are True.
 
     Args:
-        mask_name: what messages call it.
+        mask_name: its name in messages.
         other_type: the dtype of another mask, which should be the same.
-        other_name: what messages call that one.
+        other_name: the name of the other mask in messages.
         target_type: the dtype of the numbers.
         check_other: whether to warn where dtypes differ.
 

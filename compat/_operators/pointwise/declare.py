@@ -1,4 +1,4 @@
-"""What the families of pointwise operations share: declarations, dtype checks, Python's operators."""
+"""Declarations of pointwise operations: shared options, dtype checks, Python's operators."""
 
 from __future__ import annotations
 

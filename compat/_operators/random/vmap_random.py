@@ -74,7 +74,7 @@ def memory_order(like: Tensor | None, over: Sequence[Batching], ndim: int) -> li
 
 
 def in_usual_order(t: Tensor) -> bool:
-    """Whether batch elements lie one after the other in memory."""
+    """Whether batch elements are contiguous in memory."""
     over = vmap_checks.drawing() if level_stack.state.levels else []
     ndim = len(t._layout.base.shape)
     return not over or memory_order(t, over, ndim) == list(range(len(over) + ndim))

@@ -112,7 +112,7 @@ def _even_edges(rows: Tensor, bins: Sequence[int], range: Sequence[float] | None
 
 
 def _proper(d: int, low: float, high: float) -> tuple[float, float]:
-    """A range as it is, or widened by one half on both sides if it is empty.
+    """The range unchanged, or widened by one half on both sides if it is empty.
 
     Raises:
         RuntimeError: for an infinite range, and one whose end precedes its beginning.

@@ -56,7 +56,7 @@ def _check_real(kernel: str, input: Tensor) -> None:
 def extreme(primitive: Callable[..., Any], x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
     """The extreme elements over axes; a new array even for a 0-d one, since nodes save both operand and result."""
     if type_of(x).dtype.kind == "c":
-        return reduce(r.reduce_sum, x, axes, keepdim)  # complex numbers cannot be compared: there are none, or one each
+        return reduce(r.reduce_sum, x, axes, keepdim)  # complex numbers cannot be compared: at most one element each
     if not type_of(x).shape:
         x, axes, keepdim = reshape(x, shape=(1,)), (0,), False
     return reduce(primitive, x, axes, keepdim)

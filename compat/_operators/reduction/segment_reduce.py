@@ -135,7 +135,7 @@ def segments_reduced_backward(ct, data, reduce, lengths, offsets, initial, resul
     x, each = rows.rows(data), rows.spread(ct)
     ones = np.ones(type_of(x).shape, type_of(x).dtype)
     if reduce in ("max", "min"):
-        # Elements that tie share the gradient; NaN is the extreme where there is one.
+        # Equal extremes share the gradient; a NaN is the extreme.
         extreme = rows.spread(result)
         chosen = np.logical_or(np.equal(x, extreme), np.logical_and(np.isnan(x), np.isnan(extreme)))
         ones = np.astype(chosen, type_of(x).dtype)

@@ -22,7 +22,7 @@ from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives.shape import reshape
 
-# ---------------------------------------------------------------- what reductions share
+# ---------------------------------------------------------------- shared by reductions
 
 
 def axes_of(x: Any, dim: tuple[int, ...] | int | None) -> tuple[int, ...]:

@@ -10,12 +10,12 @@ array([0.4962566 , 0.7682218 , 0.08847743], dtype=float32)
 >>> permutation(engine, 5)                # torch.randperm(5)
 array([0, 4, 2, 1, 3])
 
-What "the same" rests on: the x86-64 builds of PyTorch on a CPU with AVX2 and fused multiply-add (any since 2013 or so;
-AVX-512 changes nothing), and the C library both programs call for float64 ``log``, ``log1p``, ``exp``, ``sin``, ``cos``
-and ``tan``. Integers, permutations, uniform numbers, coin tosses and sixteen or more float32 normals need no C library.
-Not certain in the last bit: which of two equal quotients ``multinomial`` takes first (16-bit weights, or weights of
-zero), and the acceptance tests of ``poisson``, ``binomial`` and ``truncated_normal``, should they fall on the
-threshold.
+The reference is the x86-64 builds of PyTorch on a CPU with AVX2 and fused multiply-add (any since 2013 or so;
+AVX-512 changes nothing), and the C library that both programs call for float64 ``log``, ``log1p``, ``exp``, ``sin``,
+``cos`` and ``tan``. Integers, permutations, uniform numbers, coin tosses and sixteen or more float32 normals need no C
+library. Not certain in the last bit: which of two equal quotients ``multinomial`` takes first (16-bit weights, or
+weights of zero), and the acceptance tests of ``poisson``, ``binomial`` and ``truncated_normal``, should they fall on
+the threshold.
 
 Order
 -----
@@ -40,9 +40,9 @@ Words per number
 ``multinomial``                                       2 a category; with replacement and several samples, 2 a sample
 ====================================================  =======================================================
 
-Who draws what
---------------
-*Layers*, in this order, each by ``uniform_(-bound, bound)`` unless said otherwise; norms and ``PReLU`` draw nothing.
+Draws of layers and functions
+-----------------------------
+*Layers*, in this order, each by ``uniform_(-bound, bound)`` by default; norms and ``PReLU`` draw nothing.
 
 - ``Linear``, ``Conv*``: the weight by ``kaiming_uniform_(a=sqrt(5))``, whose bound is
   ``sqrt(3) * (sqrt(2 / (1 + a**2)) / sqrt(fan_in))`` in Python floats (close to, not exactly, ``1 / sqrt(fan_in)``);

@@ -1,4 +1,4 @@
-"""PyTorch's CPU samplers whose draws depend on what was drawn: multinomial, Poisson, binomial and gamma.
+"""PyTorch's CPU samplers whose number of draws depends on the drawn numbers: multinomial, Poisson, binomial and gamma.
 
 Each element is drawn until accepted, so these loop in Python. Sources: W. Hoermann, "The transformed rejection method
 for generating Poisson random variables", Insurance Math. Econom. 12 (1993), and "The generation of binomial random
@@ -269,7 +269,7 @@ def _binomial_rejection(draws: _Draws, count: np.floating, p: np.floating) -> fl
 
 
 def _stirling_tail(k: float) -> float:
-    """What Stirling's formula leaves out of ``log(k!)``; its series from ten on."""
+    """The remainder of Stirling's formula for ``log(k!)``; its series from ten on."""
     if k < 10:
         return math.lgamma(k + 1) - ((k + 0.5) * math.log(k + 1) - (k + 1) + 0.5 * math.log(2 * math.pi))
     square = (k + 1) * (k + 1)

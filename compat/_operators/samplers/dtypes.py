@@ -56,7 +56,7 @@ _NAMES = {
 
 
 def _facts(dtype: np.dtype) -> tuple:
-    """What is known of a dtype.
+    """The properties of a dtype that samplers need.
 
     Raises:
         NotImplementedError: for floating-point numbers of eight bits, which are not drawn.
@@ -94,8 +94,8 @@ def missing(kernel: str, dtype: np.dtype) -> NotImplementedError:
 def rounded(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Float32, float64 or int64 values as ``dtype``; the 16-bit floats are reached through float32, as in PyTorch.
 
-    What is too large becomes infinite. Float64 values become integers by dropping the fraction, through int32 for the
-    shorter ones.
+    Numbers that are too large become infinite. Float64 values become integers by dropping the fraction, through int32
+    for the shorter ones.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         if dtype in HALVES:

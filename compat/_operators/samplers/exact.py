@@ -138,7 +138,7 @@ _C_FUNCTIONS = {
 def c_function(name: str) -> Callable[[np.ndarray], np.ndarray]:
     """The C library's ``log``, ``log1p``, ``exp``, ``sin``, ``cos`` or ``tan`` over a float64 array.
 
-    NumPy has loops of its own for some of these, which differ in the last bit. Its loop is used where it agrees with
+    NumPy has separate loops for some of these, which differ in the last bit. Its loop is used where it agrees with
     the C library on a fine grid, and Python's ``math`` element by element elsewhere.
 
     >>> c_function("log")(np.array([1.0, 2.0]))

@@ -20,7 +20,7 @@ __all__ = ["base_seed", "random_indices", "sampler_permutation", "truncated_norm
 def base_seed(engine: Engine) -> int:
     """``torch.empty((), dtype=torch.int64).random_()``: two words as a number below 2**63.
 
-    A data loader's iterator draws one when it is made, a sampler without a generator of its own one when it starts.
+    A data loader's iterator draws one when it is made, a sampler without ``generator`` one when it starts.
 
     >>> base_seed(Engine(0))
     900450186894289455
@@ -114,7 +114,7 @@ def _accepted(
     def step(values: ArrayLike) -> np.ndarray:
         return np.asarray(values).astype(dtype).astype(wide)
 
-    centre, peak = step(mean), step(-0.5 * ((mode - mean) / std) ** 2)  # what is subtracted is rounded first, too
+    centre, peak = step(mean), step(-0.5 * ((mode - mean) / std) ** 2)  # the subtrahend is rounded first, too
 
     def pending(candidates: np.ndarray) -> np.ndarray:
         distance = step(step(candidates.astype(wide) - centre) / wide.type(std))

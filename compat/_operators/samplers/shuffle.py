@@ -58,7 +58,7 @@ def _exchange_batches(order: np.ndarray, partners: np.ndarray) -> int:
 
 
 def inside_out_shuffle(engine: Engine, n: int) -> np.ndarray:
-    """Put each number in turn at a random place so far, moving what was there to the end: two words a number."""
+    """Inserts each number in turn at a random place so far, moving the number there to the end: two words a number."""
     order = np.empty(n, np.int64)
     for start in range(0, n, 1 << 20):  # the words of all places at once would take 16 bytes each
         places = np.arange(start, min(n, start + (1 << 20)), dtype=np.uint64)

@@ -377,7 +377,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 @function("torch.meshgrid")
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
-    """Coordinates of a grid: each vector along a dimension of its own, expanded along the others.
+    """The coordinates of a grid: each vector along a separate dimension, expanded along the others.
 
     Args:
         tensors: vectors, or numbers.

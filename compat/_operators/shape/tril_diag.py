@@ -96,7 +96,7 @@ def _kept(kept: numpy.ndarray, stride: Sequence[int]) -> numpy.ndarray:
 def _writes_only_zeros(t: Tensor) -> bool:
     """Whether PyTorch writes only the zeros in place, instead of copying a whole result back.
 
-    It does for matrices of any strides, but only for contiguous batch dimensions if there are several.
+    It does so for matrices of any strides, but only for contiguous batch dimensions if there are several.
     """
     if t._layout.dense:
         return False  # no elements share memory: the results are the same

@@ -236,7 +236,7 @@ def _public(said: str, complicated: bool, what: str, shown: str) -> Callable[[Ca
 
     Args:
         said: the transform's name in error messages.
-        what, shown: of its docstring: the first line, and the size of the example's result.
+        what, shown: for its docstring: the first line, and the size of the example's result.
     """
 
     def declare(transform: Callable[..., Tensor]) -> Any:

@@ -40,7 +40,7 @@ _ADDS_DENSE = "add(sparse, dense) is not supported. Use add(dense, sparse) inste
 # ---------------------------------------------------------------- one operand
 
 
-#: What the names of nodes write otherwise than those of functions.
+#: Parts of nodes' names that differ from functions' names.
 _WRITTEN = {"log1p": "log1P", "deg2rad": "deg2Rad", "rad2deg": "rad2Deg"}
 
 

@@ -226,7 +226,7 @@ class CompressedTensor(AnySparse):
         )  # fmt: skip
 
 
-#: What it has no memory for, where PyTorch says otherwise than of tensors by coordinates.
+#: The errors for requests of memory, where PyTorch's message differs from that of COO tensors.
 _REFUSED: dict[str, tuple[type[Exception], str]] = REFUSED | {
     **dict.fromkeys(
         ("untyped_storage", "storage"), (NotImplementedError, "Cannot access storage of SparseCsrTensorImpl")

@@ -1,4 +1,4 @@
-"""Construction of sparse tensors with compressed rows or columns, and what must hold of their parts."""
+"""Factories of compressed sparse tensors, and checks of their invariants."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _least_size(layout: Any, compressed: Tensor, plain: Tensor, elements: Tensor
     return (*compressed.shape[:-1], rows * block[0], columns * block[1], *dense)
 
 
-# ---------------------------------------------------------------- what must hold
+# ---------------------------------------------------------------- invariants
 
 
 def check_parts(layout: Any, compressed: Tensor, plain: Tensor, values: Tensor, size: Sequence[int]) -> None:
@@ -192,8 +192,8 @@ def sparse_compressed_tensor(
         dtype: the elements' dtype.
         layout: ``torch.sparse_csr``, ``sparse_csc``, ``sparse_bsr`` or ``sparse_bsc``.
         requires_grad: whether gradients are to be computed for the tensor itself.
-        check_invariants: whether to check the parts; by default what
-            ``torch.sparse.check_sparse_tensor_invariants`` says.
+        check_invariants: whether to check the parts; by default the setting of
+            ``torch.sparse.check_sparse_tensor_invariants``.
 
     Raises:
         RuntimeError: for another layout, and for components that violate an invariant, if checked.

@@ -63,7 +63,7 @@ def sparse_coo_tensor(
         dtype: the elements' dtype.
         requires_grad: whether gradients are to be computed for the tensor itself.
         check_invariants: whether to look whether all coordinates are within the size.
-        is_coalesced: what is known of the order of the coordinates.
+        is_coalesced: whether the coordinates are known to be sorted and unique.
 
     Raises:
         RuntimeError: for parts that do not go together.
@@ -132,9 +132,9 @@ def _check_within(coordinates: np.ndarray, size: Sequence[int]) -> None:
 
 
 class Invariants:
-    """``torch.sparse.check_sparse_tensor_invariants``: whether coordinates are looked at when tensors are made.
+    """``torch.sparse.check_sparse_tensor_invariants``: whether new sparse tensors are checked.
 
-    A context manager and a decorator, and switches.
+    A context manager and a decorator, with static methods.
 
     Example:
         >>> with torch.sparse.check_sparse_tensor_invariants():
@@ -152,17 +152,17 @@ class Invariants:
 
     @staticmethod
     def is_enabled() -> bool:
-        """Whether they are looked at."""
+        """Whether new sparse tensors are checked."""
         return Invariants.checked
 
     @staticmethod
     def enable() -> None:
-        """Has them looked at."""
+        """Enables the checks."""
         Invariants.checked = True
 
     @staticmethod
     def disable() -> None:
-        """Has them taken as they are."""
+        """Disables the checks."""
         Invariants.checked = False
 
     def __enter__(self) -> None:

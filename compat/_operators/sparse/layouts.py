@@ -24,7 +24,7 @@ _COO = LAYOUTS["sparse_coo"]
     names="Tensor.to_sparse", errors="own",
 )  # fmt: skip
 def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
-    """The tensor in a sparse layout: only its nonzero elements, or what it keeps already.
+    """The tensor in a sparse layout: with its nonzero elements, or, for a sparse one, its stored elements.
 
     Args:
         sparse_dim: how many dimensions get coordinates; all by default.
@@ -173,7 +173,7 @@ def _check_recompressed(
 
 
 def _by_coordinates(t: Tensor, dense_dim: int | None, name: str) -> SparseTensor:
-    """What a compressed tensor is made from: the elements of batches of matrices, outside the graph."""
+    """The input of a conversion to a compressed tensor: the detached elements of batches of matrices."""
     with without_recording():
         if isinstance(t, CompressedTensor):
             return t.as_coo()

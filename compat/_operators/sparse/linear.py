@@ -48,7 +48,7 @@ def _transposed(a: SparseTensor) -> SparseTensor:
 
 
 def _times_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
-    """A product of two sparse matrices: each element of the first meets the row of the second that it asks for."""
+    """A product of two sparse matrices: each element of the first is multiplied by the matching row of the second."""
     a, b = coalesced(a), coalesced(b)
     (rows, inner), (heads, columns) = array_of(a.coordinates), array_of(b.coordinates)
     starts = np.searchsorted(heads, np.arange(b.shape[0] + 1))
@@ -265,8 +265,8 @@ def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
 
     Args:
         mat1, mat2: two matrices; the result is sparse if both are.
-        reduce: what is done with the products of a place, of a ``mat1`` with compressed rows and a dense ``mat2``:
-            ``"sum"``, ``"mean"``, ``"amax"`` or ``"amin"``. A place without products is zero.
+        reduce: the reduction of the products of an element, for a ``mat1`` with compressed rows and a dense ``mat2``:
+            ``"sum"``, ``"mean"``, ``"amax"`` or ``"amin"``. An element without products is zero.
 
     Raises:
         RuntimeError: for operands that are not matching matrices, and for another ``reduce``.

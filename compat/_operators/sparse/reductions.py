@@ -245,7 +245,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: An
     """A sparse matrix with the rows of ``diagonals`` on diagonals.
 
     Args:
-        diagonals: (count, length), or one diagonal: element ``j`` of a row stands in column ``j``.
+        diagonals: (count, length), or one diagonal: element ``j`` of a row is in column ``j``.
         offsets: which diagonal each row is on: 0 for the main one, more for those above.
         shape: the size of the matrix.
 

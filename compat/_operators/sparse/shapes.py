@@ -171,7 +171,7 @@ def narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> Tenso
 
 @rule("index_select")
 def index_select(input: SparseTensor, dim: int, index: Tensor, **_: Any) -> Tensor:
-    """The places along a dimension that an index says, one after the other."""
+    """The positions along a dimension that an index selects, in order."""
     dim, count = wrap_dim(dim, input.dim()), input.sparse_dim()
     wanted = array_of(index)
     n = input.shape[dim]

@@ -154,7 +154,7 @@ class SparseTensor(AnySparse):
             raise RuntimeError(f"Cannot get {wanted} on an uncoalesced tensor, please call .coalesce() first")
 
     def stride(self, dim: int | None = None) -> Any:
-        """Zeros: there is no strided memory."""
+        """Zeros, as there is no strided memory."""
         return (0,) * self.dim() if dim is None else 0
 
     def type(self, dtype: Any = None, *more: Any, **named: Any) -> Any:

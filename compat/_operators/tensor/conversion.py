@@ -237,7 +237,7 @@ def text(self: Tensor, *, tensor_contents: str | None = None) -> str:
     """The tensor as PyTorch prints it.
 
     Args:
-        tensor_contents: what to print in the place of its numbers; what else is told of it stays.
+        tensor_contents: the text in place of its numbers; the metadata is printed as usual.
 
     Example:
         >>> import compat as torch
@@ -252,7 +252,7 @@ def _told(self: Tensor, contents: str | None) -> str:
     try:
         node = self.grad_fn
         shown = None if node is None else type(node).__name__
-    except RuntimeError:  # a view whose history cannot be told
+    except RuntimeError:  # a view with an error instead of a history
         shown = "Invalid"
     if contents is not None or (on_meta(self) and self._storage.buffer.__class__ is Unknown):
         return contents_text(self, "..." if contents is None else contents, shown)
@@ -295,7 +295,7 @@ _NOT_COPIED = (
 
 @function("Tensor.__deepcopy__")
 def deep_copy(self: Tensor, memo: dict) -> Tensor:
-    """A copy with memory of its own; tensors that share memory share that of their copies.
+    """A copy with a new storage; copies of tensors that share a storage share its copy.
 
     Raises:
         RuntimeError: for the result of an operation, a gradient of another size, and for a subclass whose
@@ -362,7 +362,7 @@ def shallow_copy(self: Tensor) -> Tensor:
 
 @function("Tensor.__reduce_ex__")
 def reduced(self: Tensor, protocol: Any) -> tuple:
-    """How a tensor is pickled: its memory, where it lies there, and whether it requires grad."""
+    """The reduction of a tensor for pickling: its storage, layout, and whether it requires grad."""
     requires_grad = self.requires_grad
     layout = self._layout
     if layout.base.traced and not on_meta(self):

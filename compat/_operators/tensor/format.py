@@ -1,6 +1,6 @@
 """Tensors as text, digit for digit as PyTorch prints them.
 
-Works on a NumPy array and a few facts about the tensor, so that nothing here knows what a tensor is.
+Works on a NumPy array and the tensor's metadata, so that nothing here depends on tensors.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ def tensor_text(
 
     Args:
         array: its values.
-        dtype: its dtype, shown unless the numbers tell it.
+        dtype: its dtype, printed unless the numbers determine it.
         device: shown if given.
         requires_grad: shown unless there is a ``grad_fn``.
         grad_fn: the name of its backward node.
@@ -344,7 +344,8 @@ def _parts_text(names: Sequence[str], parts: Sequence[np.ndarray]) -> str:
 
 
 def _told(dtype: dtypes.dtype, layout: str, requires_grad: bool, grad_fn: str | None) -> list[str]:
-    """What is said of a sparse tensor after its size: the dtype unless the numbers tell it, the layout, the graph."""
+    """The metadata of a sparse tensor after its size: the dtype unless the numbers determine it, the layout, the
+    graph."""
     default = dtypes.get_default_dtype()
     shown = [] if dtype in (default, dtypes.int64, dtypes.bool_, default.to_complex()) else [f"dtype={dtype}"]
     shown.append(f"layout={layout}")

@@ -51,7 +51,7 @@ def detach_(self: Tensor) -> Tensor:
             "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
         )
     if self._node is not None:
-        # Nodes that keep the tensor cannot tell any more where its gradient went; backward asks, where there are hooks.
+        # Nodes that saved the tensor no longer know its node; backward checks it for nodes with hooks.
         self._node.hooks()
         autograd_of(self).left = weakref.ref(self._node)
     self._rg, self._node, self._nr = False, None, 0

@@ -51,7 +51,7 @@ def _wrapped(head: str, value: Any) -> str:
 
 
 def _tangent(x: Any) -> str | None:
-    """The tangent of a dual, as it is shown."""
+    """The printed tangent of a dual tensor."""
     if isinstance(x, ForwardTracer) and x.interpreter is level_stack.state.duals and x.tangent is not None:
         return str(tensor_of(x.tangent)) if x.ndim else f"{tensor_of(x.tangent)}"
     return None

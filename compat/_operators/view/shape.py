@@ -471,7 +471,7 @@ def _squeeze_dims(input, dim):
     errors="own",
 )
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
-    """Dimensions of size one removed: all, or those of ``dim`` that have it.
+    """Removes dimensions of size one: all, or those among ``dim``.
 
     Example:
         >>> torch.zeros(1, 2, 1).squeeze().shape, torch.zeros(1, 2, 1).squeeze(0).shape

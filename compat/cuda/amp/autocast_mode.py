@@ -14,7 +14,7 @@ __all__ = ["autocast", "custom_bwd", "custom_fwd"]
 
 
 def warn_of_new_name(name: str) -> None:
-    """Says that a name of ``torch.amp`` is to be used instead."""
+    """Gives the deprecation warning that names the replacement in ``torch.amp``."""
     warn(
         f"`torch.cuda.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}('cuda', args...)` instead.",
         FutureWarning,

@@ -2,7 +2,7 @@
 
 A ``NestedTensor`` is a dense tensor of values, in which the sequences follow each other along the ragged dimension, and
 the offsets at which they begin. Its graph is that of its values: a function of nested tensors is a function of their
-values, with the nodes of that. What functions do stands in tables by their names; a function without an entry raises.
+values, and records its nodes. Tables have the implementations by name; a function without an entry raises an error.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class NestedTensor(OfValues, Nested):
     def _like(self, elements: Tensor) -> NestedTensor:
         return like(self, elements)
 
-    # ---------------------------------------------------------------- what it is
+    # ---------------------------------------------------------------- metadata
 
     @property
     def shape(self) -> Size:
@@ -194,7 +194,7 @@ def from_file(elements: Tensor, starts: Tensor, counts: Tensor | None, ragged: A
     """A nested tensor of parts that a file holds, which may be anything.
 
     Raises:
-        RuntimeError: for offsets or lengths that lie outside the values.
+        RuntimeError: for offsets or lengths outside the values.
     """
     if not isinstance(ragged, int) or not 1 <= ragged <= elements.dim():
         raise RuntimeError(f"the ragged dimension of a nested tensor is 1 to {elements.dim()}, not {ragged!r}")
@@ -229,7 +229,7 @@ def jagged(
 
 
 def passed(name: str, t: Tensor) -> Tensor:
-    """The same tensor behind a node of its own, where it is in a graph."""
+    """The same tensor behind a separate node, if it is in a graph."""
     if not t.requires_grad:
         return t
     return pulled(name, outside(t), [t], lambda grad, _: [lambda: grad])
@@ -255,7 +255,7 @@ def places(t: NestedTensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def packed(t: NestedTensor) -> Tensor:
-    """The values of the sequences alone, without what may lie between them."""
+    """The values of the sequences, without gaps."""
     if t.counts is None:
         return t.elements
     return t.elements.index_select(t.ragged - 1, places(t)[2])

@@ -1,6 +1,6 @@
-"""Masks of attention by blocks: which blocks of queries and keys have anything to do with each other.
+"""Block masks of attention: the pairs of blocks of queries and keys that attend to each other.
 
-A ``BlockMask`` is what ``create_block_mask`` makes of a function that says of one query and one key whether they do.
+``create_block_mask`` makes a ``BlockMask`` from a predicate of one query and one key.
 """
 
 from __future__ import annotations
@@ -313,7 +313,7 @@ class BlockMask:
 
 
 def _picture(blocks: np.ndarray, rows: int, columns: int) -> str:
-    """Blocks as lines of text, with one character for several where there are too many."""
+    """The blocks as lines of text, with one character for several blocks of a large mask."""
     high, wide = (max(-(-have // most), 1) for have, most in zip(blocks.shape, (rows, columns)))
     lines = ""
     for r in range(0, blocks.shape[0], high):

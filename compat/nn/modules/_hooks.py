@@ -110,7 +110,7 @@ class Hooks:
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(module, grad_input, grad_output)`` when the inputs' gradients are computed.
 
-        What it returns, if not None, replaces ``grad_input``. Gradients of an argument that is not a tensor are None.
+        A result that is not None replaces ``grad_input``. Gradients of arguments that are not tensors are None.
 
         Raises:
             RuntimeError: if the module has a hook of ``register_backward_hook``.
@@ -285,7 +285,7 @@ def _spread(places: Sequence[int], values: Sequence[Any], count: int) -> tuple:
 class _Around:
     """One call of a module, between a node at its inputs and one at its outputs.
 
-    The node at the outputs runs first: it notes the gradients, after the pre hooks had their say. The one at the inputs
+    The node at the outputs runs first and stores the gradients, after the pre hooks. The one at the inputs
     then calls the hooks with both; where no input requires a gradient, the node at the outputs calls them.
     """
 

@@ -20,7 +20,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     Args:
         in_features: the size of the input.
         num_classes: the number of classes.
-        out_features: the size of what is classified at once: ``()`` for one thing.
+        out_features: the shape of the classified positions of a sample: ``()`` for a single one.
         bias: whether the layer adds one.
         reduction, weight, ignore_index, label_smoothing: as for ``CrossEntropyLoss``.
         options: ignored.

@@ -46,8 +46,8 @@ def _check_sizes(input: Tensor, target: Tensor) -> None:
 class AdaptiveLogSoftmaxWithLoss(Module):
     """The log-softmax over many classes, sorted by frequency, at lower cost than a full one.
 
-    The head knows the classes below the first cutoff, and one for each cluster of those between two cutoffs; each
-    cluster has a smaller projection of its own.
+    The head has the classes below the first cutoff, and one class for each cluster between two cutoffs; each
+    cluster has a separate, smaller projection.
 
     Args:
         in_features: the size of the input.

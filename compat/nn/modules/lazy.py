@@ -44,7 +44,7 @@ class LazyModuleMixin:
     """A base, before ``Module`` in line, of modules with ``UninitializedParameter``s.
 
     The first call, or loading a state, gives them their sizes; the class is then ``cls_to_become``, if there is one.
-    A class defines ``initialize_parameters``, which takes what ``forward`` takes.
+    A class defines ``initialize_parameters``, with the arguments of ``forward``.
 
     Attributes:
         cls_to_become: the class of the initialized module.

@@ -65,7 +65,7 @@ def _get_activation_fn(given: str | Callable[[Tensor], Tensor]) -> Callable[[Ten
 class _Layer(Module):
     """Base of encoder and decoder layers: self-attention and the feed-forward network.
 
-    Each of the attentions, and the network, has a normalization and a dropout of its own, numbered from 1.
+    Each attention, and the feed-forward network, has a separate normalization and dropout, numbered from 1.
 
     Attributes:
         _attentions: the names of its attentions.

@@ -1,9 +1,9 @@
 """Gradients averaged over processes in buckets, during the backward pass.
 
-Parameters are put into buckets in the reverse of their order, which is about that in which their gradients come. When
-the last gradient of a bucket is there the bucket is summed over the processes by a thread of the group's, and the
-backward pass goes on; at its end the averages are written into ``grad``. Buckets are exchanged in their order, so that
-all processes exchange the same ones. What has been recorded of the backward pass is run bucket by bucket.
+Parameters are put into buckets in reverse order, which is about the order of their gradients in backward. When
+the last gradient of a bucket is computed, a thread of the group sums the bucket over the processes, while the
+backward pass continues; at its end the averages are written into ``grad``. Buckets are exchanged in order, so that
+all processes exchange the same ones. The recorded operations of the backward pass are run bucket by bucket.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ __all__ = ["DistributedDataParallel"]
 class DistributedDataParallel(Module):
     """A module whose gradients are averaged over processes, each of which has a part of the batch.
 
-    Parameters and buffers begin as those of rank 0. In each backward pass gradients are averaged, bucket by bucket,
-    while the pass goes on; ``grad`` has the average when it is done.
+    Parameters and buffers are initialized from rank 0. In each backward pass gradients are averaged, bucket by bucket,
+    while the pass continues; ``grad`` has the average when it is finished.
 
     Args:
         module: the module, with the same parameters in all processes, on devices of one type.
@@ -40,7 +40,7 @@ class DistributedDataParallel(Module):
             searched.
         check_reduction: ignored.
         gradient_as_bucket_view: whether gradients are views of buckets, instead of copies.
-        static_graph: whether each pass uses the same parameters; what it leaves out is found in each.
+        static_graph: whether each pass uses the same parameters; unused ones are detected in each pass anyway.
         forward_sync_buffers: as ``broadcast_buffers``.
 
     Attributes:

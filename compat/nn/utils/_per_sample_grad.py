@@ -98,7 +98,7 @@ def _batch_size(args: Any, kwargs: Any, dim: int) -> int:
 
 
 def _dims(tree: Any, size: int, dim: int) -> Any:
-    """For each leaf of arguments, the batch dimension; None for what is the same for all samples."""
+    """For each leaf of the arguments the batch dimension; None for values that all samples share."""
 
     def of(leaf: Any) -> int | None:
         batched = isinstance(leaf, Tensor) and leaf.dim() > dim and leaf.shape[dim] == size

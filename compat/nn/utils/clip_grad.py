@@ -61,7 +61,7 @@ def get_total_norm(
         tensors: one or several.
         norm_type: the order of the norm; ``inf`` is the greatest absolute value.
         error_if_nonfinite: whether to raise if it is infinite or NaN.
-        foreach: ignored, as it is one program in any case.
+        foreach: ignored, as all gradients are clipped by one program.
 
     Raises:
         RuntimeError: for a nonfinite norm, with ``error_if_nonfinite``.

@@ -1,6 +1,6 @@
 """Tensors of modules that are computed from others: ``register_parametrization``.
 
-A parametrized tensor is a property of the module's class, which is made for that module; what it is computed from is
+A parametrized tensor is a property of a class made for the module; the tensors from which it is computed are
 trained in its place.
 """
 
@@ -260,8 +260,8 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
     A further parametrization is applied after the existing ones.
 
     Args:
-        parametrization: takes and gives a tensor. With a method ``right_inverse``, which says what a value would be
-            computed from, the tensor keeps its value at first and can be assigned to.
+        parametrization: a function of a tensor. With a method ``right_inverse``, which computes the original of a
+            value, the tensor keeps its value at first and can be assigned to.
         unsafe: whether dtype and shape may change.
 
     Returns:

@@ -20,8 +20,10 @@ from compat.nn.utils.convert_parameters import parameters_to_vector
 class BasePruningMethod(ABC):
     """The base of pruning methods, which compute masks, and are hooks that apply them.
 
-    A class defines ``compute_mask`` and says in ``PRUNING_TYPE`` what a further pruning of the same parameter is to
-    see: ``"unstructured"`` the elements left, ``"structured"`` the slices left along its ``dim``, ``"global"`` all.
+    A class defines ``compute_mask`` and ``PRUNING_TYPE``, which determines the part of the parameter that further
+    pruning
+    applies to: ``"unstructured"`` the remaining elements, ``"structured"`` the remaining slices along its ``dim``,
+    ``"global"`` all elements.
     """
 
     PRUNING_TYPE: str
@@ -441,7 +443,7 @@ def global_unstructured(parameters: Any, pruning_method: Any, importance_scores:
         importance_scores: tensors to rank by, keyed by such pairs.
 
     Raises:
-        TypeError: for other methods, and what is no iterable or dictionary.
+        TypeError: for other methods, and for an argument that is neither an iterable nor a dictionary.
     """
     if not isinstance(parameters, Iterable):
         raise TypeError("global_unstructured(): parameters is not an Iterable")

@@ -1,1 +1,1 @@
-"""``torch.testing._internal``: the class of test cases that packages' own tests are made of."""
+"""``torch.testing._internal``: the base class of test cases of packages."""

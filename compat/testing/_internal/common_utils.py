@@ -198,7 +198,7 @@ class subtest:
 
     Args:
         arg_values: the parameters.
-        name: what follows the test's name.
+        name: the suffix of the test's name.
         decorators: applied to this test only.
     """
 
@@ -214,7 +214,7 @@ class parametrize:
     Args:
         arg_str: the names of the parameters, separated by commas.
         arg_values: their values for each test, a tuple of them for several parameters.
-        name_fn: what follows the test's name, for values.
+        name_fn: a function from values to the suffix of the test's name.
     """
 
     def __init__(self, arg_str: str, arg_values: Iterable[Any], name_fn: Callable[..., str] | None = None):

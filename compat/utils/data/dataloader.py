@@ -359,7 +359,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._tell()
 
     def _tell(self) -> None:
-        """Sends the next task to the worker whose turn it is, if there is one."""
+        """Sends the next task to the next worker in turn, if there is a task."""
         try:
             index = next(self._sampler_iter)
         except StopIteration:

@@ -204,7 +204,7 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
         kwargs: more arguments for the function.
 
     Returns:
-        What the function returns.
+        The result of the function.
 
     Raises:
         TypeError: for an argument that is not a function, a shape that is not ints, or an unknown dtype.

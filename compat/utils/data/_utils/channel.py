@@ -49,7 +49,7 @@ class Channel:
         """The next object.
 
         Raises:
-            EOFError, OSError: if there is none, and the other end is closed.
+            EOFError, OSError: if nothing is left to read, and the other end is closed.
         """
         text = self.connection.recv_bytes()
         files = self._files(int.from_bytes(text[:4], "little"))
