@@ -28,10 +28,10 @@ class Stance:
         self.eager = name == "force_eager"
 
     def runs_eagerly(self, known: bool) -> bool:
-        """Whether a call that no program is there for runs as without ``compile``.
+        """Whether a call without a program runs as without ``compile``.
 
         Args:
-            known: whether such a call was captured before, so that another capture is a recompilation.
+            known: whether such a call was made before, so that its capture is no recompilation.
 
         Raises:
             RuntimeError: if recompiling is to fail.
@@ -43,7 +43,7 @@ class Stance:
         return self.name == "eager_on_recompile"
 
 
-#: The present stance.
+#: The current stance.
 current = Stance()
 
 

@@ -41,7 +41,7 @@ def examples(module: ModuleType) -> Iterator[doctest.DocTest]:
     """
     finder = doctest.DocTestFinder(exclude_empty=True)
     yield from (test for test in finder.find(module, module.__name__) if written_in(module, test))
-    for name, value in vars(module).items():
+    for name, value in list(vars(module).items()):  # running an example may define names in the module
         if inspect.isclass(value) and value.__name__ == name and shown_elsewhere(value, module):
             yield from finder.find(value, f"{module.__name__}.{name}", module)
         if inspect.isroutine(value) or inspect.isclass(value) or inspect.ismodule(value):
