@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat._core.autograd.node import Node, edge_of
+from compat._core.autograd.accumulate_grad import edge_of
+from compat._core.autograd.node import Node
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import next_sequence

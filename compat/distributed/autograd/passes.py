@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from compat._core.autograd.accumulate_grad import edge_of
 from compat._core.autograd.engine import OpenPass
-from compat._core.autograd.node import Edge, Node, edge_of
+from compat._core.autograd.node import Edge, Node
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat.distributed.autograd.contexts import Context, Contexts, of_process
