@@ -147,7 +147,7 @@ def export(
     program = model if isinstance(model, ExportedProgram) else None
     if program is not None:
         args, kwargs = program.example_inputs
-        input_names = input_names or program.graph_signature.user_inputs
+        input_names = input_names or [str(name) for name in program.graph_signature.user_inputs]
         model = program.module()
     given = tuple(args) if isinstance(args, tuple | list) else (args,)
     named = dict(kwargs or {})

@@ -11,7 +11,8 @@ import numpy as np
 from compat._core.dispatch.overloads import OpOverload
 from compat._core.pytree.trees import tree_leaves
 from compat._core.tensor.tensor import Tensor
-from compat.export._program import InputKind, Trace
+from compat.export._program import Trace
+from compat.export.graph_signature import InputKind
 from compat.fx._dispatch_trace import place, writes
 from compat.fx.graph import Graph
 from compat.fx.node import Node, map_aggregate
@@ -52,7 +53,7 @@ class Writing:
         self.names: dict[Node, Any] = {}
         self.order = {node: n for n, node in enumerate(graph.nodes)}
         self._inputs = iter(trace.names)
-        self._kinds = {spec.arg: spec for spec in trace.specs}
+        self._kinds = {spec.arg.name: spec for spec in trace.specs}
         self.constant = self._constants()
 
     def _constants(self) -> set[Node]:
