@@ -161,9 +161,9 @@ def _rebuild(
             owner.base = Base(size, dtype, device=owner.device)
     layout = layout_of(owner.base, size, stride, offset, dtype, bool(marks.get("conj")), bool(marks.get("neg")))
     made = wrap(owner, layout, offset)
-    made._view = SHARED
-    if made._counter is not None:
-        made._counter = Version(1)  # its memory is set after its creation
+    made._view_ = SHARED
+    if made._counter_ is not None:
+        made._counter_ = Version(1)  # its memory is set after its creation
     return made.requires_grad_(True) if grad else made
 
 

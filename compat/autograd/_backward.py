@@ -58,7 +58,7 @@ class _Root(NamedTuple):
         if not isinstance(given, GradientEdge):
             if not isinstance(given, Tensor):
                 raise AssertionError("Expected output to be a torch.Tensor")
-            edge = edge_of(given) if given.grad_fn is None else (given._node, given._nr)
+            edge = edge_of(given) if given.grad_fn is None else (given._node_, given._nr_)
             return cls(edge, given.shape, given.dtype, given.device)
         expected = given.node.expects(given.output_nr)
         if expected is None:
@@ -183,7 +183,7 @@ def _input_edge(t: Tensor | GradientEdge) -> Edge:
         raise RuntimeError("One of the differentiated Tensors does not require grad")
     # A leaf's node may be gone: then nothing recorded leads to it.
     if t.grad_fn is None and (
-        t._autograd_state is None or t._autograd_state.accumulator is None or t._autograd_state.accumulator() is None
+        t._autograd_state_ is None or t._autograd_state_.accumulator is None or t._autograd_state_.accumulator() is None
     ):
         return (accumulator(t), 0)
     return edge_of(t)
@@ -297,7 +297,7 @@ def _check_shared(tensors: Sequence[Any], what: str) -> None:
         RuntimeError: if one does.
     """
     for i, t in enumerate(tensors):
-        if isinstance(t, Tensor) and vmap_checks.maps(t._storage.buffer):
+        if isinstance(t, Tensor) and vmap_checks.maps(t._storage_.buffer):
             raise RuntimeError(
                 "torch.autograd.grad(outputs, inputs, grad_outputs) called inside torch.vmap. We do not support the "
                 f"case where any {what}s are vmapped tensors ({what} {i} is being vmapped over). Please call "
@@ -371,14 +371,14 @@ def tensor_backward(
 def _hooks_of(t: Tensor) -> HookDict:
     """Where a tensor's hooks are kept: a leaf's with the tensor, a result's with its node."""
     node = t.grad_fn
-    if node is not None and t._autograd_state is not None and t._autograd_state.hooks is not None:
-        return t._autograd_state.hooks
+    if node is not None and t._autograd_state_ is not None and t._autograd_state_.hooks is not None:
+        return t._autograd_state_.hooks
     if node is None:
         meta = autograd_of(t)
         if meta.hooks is None:
             meta.hooks = HookDict()
         return meta.hooks
-    return node.hooks().tensor.setdefault(t._nr, HookDict())
+    return node.hooks().tensor.setdefault(t._nr_, HookDict())
 
 
 @function("Tensor.register_hook")
@@ -417,7 +417,7 @@ def _grad_dtype(t: Tensor) -> Any:
     """The dtype that gradients of a leaf have; None for any."""
     if t.grad_fn is not None:
         raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
-    dtypes = None if t._autograd_state is None else t._autograd_state.grad_dtypes
+    dtypes = None if t._autograd_state_ is None else t._autograd_state_.grad_dtypes
     return t.dtype if dtypes is None else dtypes[0] if dtypes else None
 
 
@@ -438,7 +438,7 @@ def _set_grad_dtype(t: Tensor, given: Any) -> None:
 
 publish(property(_grad_dtype, _set_grad_dtype), "Tensor.grad_dtype")
 publish(
-    property(lambda t: t._autograd_state and t._autograd_state.post_accumulate), "Tensor._post_accumulate_grad_hooks"
+    property(lambda t: t._autograd_state_ and t._autograd_state_.post_accumulate), "Tensor._post_accumulate_grad_hooks"
 )
 
 
@@ -458,7 +458,7 @@ def retain_grad(self: Tensor) -> None:
     meta = autograd_of(self)
     if not meta.retains:
         meta.retains = True
-        node.hooks().retains[self._nr] = weakref.ref(self)
+        node.hooks().retains[self._nr_] = weakref.ref(self)
 
 
 __all__ = ["NO_EDGE", "backward", "grad", "mode"]

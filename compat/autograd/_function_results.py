@@ -59,8 +59,8 @@ def wrap_results(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], recorded
     if not all(among(t, outputs) for t in dirty):
         raise RuntimeError(NOT_RETURNED)
     for t in dirty:
-        if t._counter is not None:
-            t._counter.version += 1
+        if t._counter_ is not None:
+            t._counter_.version += 1
     if separate:
         check_saved(ctx, outputs, args, dirty)
     results = []
@@ -105,12 +105,12 @@ def _rebased(ctx: Any, nr: int, output: Tensor, args: Sequence[Any], count: int)
     """A tensor that ``forward`` changed in place."""
     if output._base is not None and count > 1:
         raise RuntimeError(_VIEW_AND_MORE)
-    if output._rg and output._node is None:
+    if output._rg_ and output._node_ is None:
         raise RuntimeError(_LEAF)
     if not among(output, args):
         warn(_NOT_AN_INPUT)
-    elif output._autograd_state is not None:
-        output._autograd_state.grad = None  # it was the gradient of another value
+    elif output._autograd_state_ is not None:
+        output._autograd_state_.grad = None  # it was the gradient of another value
     output._rebase_history(ctx, nr)
     return output
 
@@ -127,9 +127,9 @@ def _placed(ctx: Any, nr: int, output: Tensor, args: Sequence[Any], moving: bool
         return output
     if given:
         output = _view(output)
-    output._rg, output._node, output._nr = True, ctx, nr
-    if output._view is not None and output._view.base is not None:
-        output._view.version = output._counter.version
+    output._rg_, output._node_, output._nr_ = True, ctx, nr
+    if output._view_ is not None and output._view_.base is not None:
+        output._view_.version = output._counter_.version
     return output
 
 
@@ -147,13 +147,13 @@ def _forbid_writing(ctx: Any, outputs: Sequence[Any], results: Sequence[Any], di
     for output, result in zip(outputs, results):
         if not isinstance(result, Tensor):
             continue
-        view = result._view
+        view = result._view_
         if view is None or view is SHARED or view.base is None:
             continue
         if several:
-            result._view = View(view.base, view.version, "multiple", view.steps)
+            result._view_ = View(view.base, view.version, "multiple", view.steps)
         elif not among(output, dirty):
-            result._view = View(view.base, view.version, "" if ctx._pure_view else "function", view.steps)
+            result._view_ = View(view.base, view.version, "" if ctx._pure_view else "function", view.steps)
 
 
 def keep(ctx: Any, results: Sequence[Any], args: Sequence[Any], recorded: bool) -> None:
@@ -172,6 +172,6 @@ def keep(ctx: Any, results: Sequence[Any], args: Sequence[Any], recorded: bool) 
                 f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}"
             )
         place = next((nr for nr, r in enumerate(results) if r is t), None) if t is not None else None
-        own = place is not None and t is not None and t._node is ctx
+        own = place is not None and t is not None and t._node_ is ctx
         entries.append(save_result(t, place) if own else save(t))  # type: ignore[arg-type]
     ctx.saved = tuple(entries)

@@ -139,7 +139,7 @@ class _Call:
         """
         made = [tensor_of(x) for x in arrays]
         for t, x in zip(made, arrays):
-            if t._storage.base.traced:
+            if t._storage_.base.traced:
                 level_stack.mark(t, x, node)
         given = iter(made)
         found = [self.result(o, next(given)) if isinstance(o, Tensor) else o for o in self.outputs]
@@ -178,8 +178,8 @@ class _Call:
             return self.cls.forward(self.ctx, *args)
         output = self.cls.apply(*args)
         for o in output if isinstance(output, tuple) else (output,):
-            if isinstance(o, Tensor) and o._storage.base.traced and not among(o, args):
-                o._rg, o._node = False, None
+            if isinstance(o, Tensor) and o._storage_.base.traced and not among(o, args):
+                o._rg_, o._node_ = False, None
         self.cls.setup_context(self.ctx, args, output)
         return output
 
@@ -243,7 +243,7 @@ class _Call:
 
 def _detached(t: Tensor) -> Tensor:
     """A tensor that may be written: what is lifted into a transform is the user's own, which may be a leaf."""
-    return t.clone() if t._rg and t._node is None and level_stack.state.levels else t
+    return t.clone() if t._rg_ and t._node_ is None and level_stack.state.levels else t
 
 
 def _differentiated(x: Any, innermost: Interpreter) -> bool:
@@ -293,7 +293,7 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
     from compat._core.autograd.forward_ad import make_dual, set_fwd_grad_enabled, unpack_dual
 
     tangents = [unpack_dual(a).tangent if isinstance(a, Tensor) else None for a in args]
-    memory = [(t._storage, t._storage.buffer) for t in tangents if t is not None]
+    memory = [(t._storage_, t._storage_.buffer) for t in tangents if t is not None]
     output = cls._run(ctx, args)
     for storage, buffer in memory:  # writing into a dual wrote its tangent, too
         if storage.buffer is not buffer:
@@ -317,7 +317,7 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
             if not among(t, tangents) or t._version == versions[id(t)]:
                 raise RuntimeError(_NOT_IN_PLACE)
             dual = make_dual(unpack_dual(o).primal.clone(), unpack_dual(t).primal.clone())
-            o._storage.write(strided_access.write(o._storage.buffer, o._layout, o._offset, elements(dual)))
+            o._storage_.write(strided_access.write(o._storage_.buffer, o._layout_, o._offset_, elements(dual)))
             results.append(o)
         else:
             _check_pushed(cls, ctx, i, o, t, args, tangents)
@@ -350,7 +350,7 @@ def _check_pushed(
     for a, seen in zip(args, given):
         if seen is None or not (output is a or output._base is a or (a._base is not None and output._base is a._base)):
             continue
-        storage = a._storage
+        storage = a._storage_
         itself = isinstance(storage, DualStorage) and storage.dual is not None and storage.dual() is a
         if tangent._base is not (seen if seen._base is None else seen._base):
             raise RuntimeError(_NOT_OF_TANGENT.format("given" if itself else "same base as the given"))

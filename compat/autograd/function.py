@@ -386,7 +386,7 @@ class Function(metaclass=FunctionMeta):
         if level_stack.state.levels and not level_stack.state.graphs and not cls._separate():
             raise RuntimeError(_NOT_SEPARATE)
         given = tree_leaves(args) if level_stack.state.levels else args
-        if any(isinstance(a, Tensor) and in_transform(a._storage.buffer) for a in given):
+        if any(isinstance(a, Tensor) and in_transform(a._storage_.buffer) for a in given):
             from compat.autograd._function_transforms import apply_traced
 
             return apply_traced(cls, args)
@@ -530,7 +530,7 @@ def _stopped(values: Sequence[Any]) -> list[Any]:
     results = [v.detach() if isinstance(v, Tensor) else v for v in values]
     for nr, value in enumerate(results):
         if isinstance(value, Tensor):
-            value._rg, value._node, value._nr = True, stop, nr
+            value._rg_, value._node_, value._nr_ = True, stop, nr
     return results
 
 

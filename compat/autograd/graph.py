@@ -76,8 +76,8 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     if not all(isinstance(t, Tensor) for t in several):
         raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
     for t in several:
-        if t._counter is not None:
-            t._counter.version += 1
+        if t._counter_ is not None:
+            t._counter_.version += 1
 
 
 # ---------------------------------------------------------------- saved tensors
@@ -148,9 +148,9 @@ class _Kept:
     __slots__ = ("storage", "buffer", "base", "layout", "offset", "version", "__weakref__")
 
     def __init__(self, t: Tensor):
-        self.storage = t._storage
-        self.buffer, self.base = t._storage.buffer, t._storage.base
-        self.layout, self.offset, self.version = t._layout, t._offset, t._version
+        self.storage = t._storage_
+        self.buffer, self.base = t._storage_.buffer, t._storage_.base
+        self.layout, self.offset, self.version = t._layout_, t._offset_, t._version
 
     def tensor(self) -> Tensor:
         return wrap(type(self.storage)(self.buffer, self.base), self.layout, self.offset)
@@ -173,7 +173,7 @@ class _AllowMutationOnSavedContext(saved_tensors_hooks):
         self.tid_to_weakhandle = weakref.WeakValueDictionary()
 
     def _keep(self, t: Tensor) -> _Kept:
-        key = (id(t._storage), t._version, t._layout, t._offset)
+        key = (id(t._storage_), t._version, t._layout_, t._offset_)
         found = self.tid_to_weakhandle.get(key)
         if found is None:
             found = self.tid_to_weakhandle[key] = _Kept(t)

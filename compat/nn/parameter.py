@@ -79,8 +79,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     def __copy__(self) -> Any:
         made = super().__copy__()  # type: ignore[misc]  # attached like all tensor methods
-        if made._counter is not None:
-            made._counter = Version()  # it is made of the data, which counts for itself
+        if made._counter_ is not None:
+            made._counter_ = Version()  # it is made of the data, which counts for itself
         return made
 
     def __repr__(self) -> str:

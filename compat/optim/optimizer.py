@@ -438,7 +438,7 @@ def number_of(value: Any) -> Any:
 
 def real_rows(rows: list[list[Tensor]]) -> list[list[Tensor]]:
     """Rows with complex tensors seen as pairs of real ones, each part an entry of its own."""
-    if not any(row[0]._layout.dtype.is_complex for row in rows):
+    if not any(row[0]._layout_.dtype.is_complex for row in rows):
         return rows
     return [[real(t) for t in row] for row in rows]
 

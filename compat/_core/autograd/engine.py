@@ -145,7 +145,7 @@ class _Task:
 
     def hands_over(self, grad: Tensor) -> bool:
         """Whether a gradient lies in the memory of one that the pass began with, and no other node waits for it."""
-        given = any(g is not None and g._storage is grad._storage for g in self.given)
+        given = any(g is not None and g._storage_ is grad._storage_ for g in self.given)
         return given and not any(g is grad for grads in self.arrived.values() for g in grads)
 
     # ---------------------------------------------------------------- during
@@ -342,7 +342,7 @@ def queue_callback(callback: Callable[[], Any]) -> None:
 
 def _leaf_hooks(node: Any) -> Hooks | None:
     """A leaf keeps its tensor hooks itself, since its node may be freed and made again."""
-    meta = node.variable._autograd_state
+    meta = node.variable._autograd_state_
     if meta is None or not meta.hooks:
         return node._hooks
     hooks = node.hooks()

@@ -36,9 +36,9 @@ class NoMemory(UntypedStorage):
 
 def is_wrapper(t: Tensor) -> bool:
     """Whether its memory is a type alone, on whatever device."""
-    storage = t._storage
+    storage = t._storage_
     while isinstance(storage, forward_ad.DualStorage):
-        storage = storage.primal._storage
+        storage = storage.primal._storage_
     return isinstance(storage, NoMemory)
 
 
@@ -90,17 +90,17 @@ def twin(t: Tensor) -> Tensor:
     """The same tensor as another object, for another place in the graph."""
     made: Tensor = t._of_class(type(t))
     set_state(made, state_of(t))
-    made._node, made._autograd_state = None, None
+    made._node_, made._autograd_state_ = None, None
     return made
 
 
 def _attach(t: Tensor, tangent: Tensor | None) -> None:
     """Gives a tensor another tangent."""
-    storage = t._storage
+    storage = t._storage_
     primal = storage.primal if isinstance(storage, forward_ad.DualStorage) else twin(t)
     if tangent is not None:
         made = forward_ad.DualStorage(primal, tangent, level_stack.state.duals)
-        t._storage, t._layout, t._offset = made, made.layout, 0
+        t._storage_, t._layout_, t._offset_ = made, made.layout, 0
 
 
 __all__ = ["is_wrapper", "pushed", "pushing", "twin"]

@@ -87,7 +87,7 @@ def _make_wrapper_subclass(
     base = Base(size if dense else (needed,), kind, True, available("cpu" if device is None else device))
     made: Any = object.__new__(cls)
     set_memory(made, NoMemory(unknown(base), base), layout_of(base, size, stride, offset), offset)
-    made._rg = bool(requires_grad)
+    made._rg_ = bool(requires_grad)
     ask_for(made, dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
     return made
 
@@ -134,9 +134,9 @@ def _deep_copied(plain: Any, asked: list[Tensor], self: Tensor, memo: dict) -> A
             "intended behavior for clone() to return an instance of a different type."
         )
     memo[id(self)] = made
-    made._rg = self._rg
-    if self._autograd_state is not None and self._autograd_state.grad is not None:
-        autograd_of(made).grad = copy.deepcopy(self._autograd_state.grad, memo)
+    made._rg_ = self._rg_
+    if self._autograd_state_ is not None and self._autograd_state_.grad is not None:
+        autograd_of(made).grad = copy.deepcopy(self._autograd_state_.grad, memo)
     for name, value in state_of(self).items():
         set_state(made, {name: copy.deepcopy(value, memo)})
     return made

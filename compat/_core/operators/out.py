@@ -127,7 +127,7 @@ same_dtype = of_dtype("Found dtype {out} but expected {result}")
 
 def resize_out(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...] | None = None) -> None:
     """Gives ``out`` the size that it needs, and strides if they are not to be row-major; warns if it had another."""
-    if t._storage.born < mode.since:
+    if t._storage_.born < mode.since:
         capture_checks.let(t)
     if tuple(t.shape) == size:
         return
@@ -163,7 +163,7 @@ def check_room(storage: UntypedStorage, itemsize: int, size: Sequence[int], stri
 def resize(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...] | None = None) -> None:
     """Gives a tensor another size, row-major from its offset or of given strides; its storage grows if it must."""
     stride = contiguous_strides(size) if stride is None else stride
-    storage: UntypedStorage = t._storage
-    make_room(storage, size, stride, t._offset, t.dtype)
-    t._layout = layout_of(storage.base, size, stride, t._offset, t.dtype)
-    t._view = t._view or SHARED
+    storage: UntypedStorage = t._storage_
+    make_room(storage, size, stride, t._offset_, t.dtype)
+    t._layout_ = layout_of(storage.base, size, stride, t._offset_, t.dtype)
+    t._view_ = t._view_ or SHARED

@@ -54,6 +54,6 @@ def write_places(
         places = names_of("torch")["arange"](span).as_strided(t.shape, t.stride())
         values = values.to(t.dtype) if isinstance(values, Tensor) else t.new_full((), values)
         t.as_strided((span,), (1,), t.storage_offset()).index_put_((choose(places),), values, accumulate)
-    if written is not None and written._node is not None:
-        t._rebase_history(written._node, written._nr)
+    if written is not None and written._node_ is not None:
+        t._rebase_history(written._node_, written._nr_)
     return t

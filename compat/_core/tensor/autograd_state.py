@@ -52,7 +52,7 @@ SHARED = View(None)
 DETACHED_DUAL = View(None)
 #: Marks a gradient that is a view of another, made on its way.
 PASSING = View(None)
-#: ``_rg`` of an inference tensor that requires grad: operations are recorded where it meets a tensor that is none.
+#: ``_rg_`` of an inference tensor that requires grad: operations are recorded where it meets a tensor that is none.
 WITHIN: Any = 2
 #: Marks another tensor over the memory of an inference tensor, made outside of inference mode: it may be written there.
 LOOSE = View(None)

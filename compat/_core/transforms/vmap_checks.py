@@ -88,7 +88,7 @@ def check_memory(t: Any, storage: bool = False) -> None:
         NotImplementedError: if it has not, for a storage.
         RuntimeError: else.
     """
-    found = followers(t._storage.buffer) if state.levels and t._storage.base.traced else []
+    found = followers(t._storage_.buffer) if state.levels and t._storage_.base.traced else []
     if found and storage:
         kind = "BatchedTensorImpl" if found[0].kind == "vmap" else "TensorWrapper"
         raise NotImplementedError(f"Cannot access storage of {kind}")
@@ -107,7 +107,7 @@ def check_out(name: str, tensors: Sequence[Any]) -> None:
         RuntimeError: where one is differentiated in reverse mode.
         NotImplementedError: where one is differentiated in forward mode.
     """
-    kinds = [[entered.kind for entered in followers(t._storage.buffer)] for t in tensors if t._storage.base.traced]
+    kinds = [[entered.kind for entered in followers(t._storage_.buffer)] for t in tensors if t._storage_.base.traced]
     if mode.grad and any("grad" in found for found in kinds):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
@@ -172,10 +172,10 @@ def check_counted(name: str, t: Any) -> None:
         RuntimeError: under ``vmap``, for a batched number.
         NotImplementedError: on the meta device, where there is nothing to count.
     """
-    if not t._storage.base.traced:
+    if not t._storage_.base.traced:
         return
     check_values(name, t)
-    if maps(t._storage.buffer):
+    if maps(t._storage_.buffer):
         raise RuntimeError(_COUNTED_BY.get(name, _COUNTED).format(name))
 
 

@@ -228,13 +228,13 @@ def index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
         tensor([[2, 0],
                 [5, 3]])
     """
-    if input._view is not None:
+    if input._view_ is not None:
         sync(input)  # its node is checked first
     check_indices(input, indices)
     found = positions(input, indices)
     made: Tensor = index_positions.function(input, found)
     if has_mask(indices):
-        show_given(made._node, "indices", indices)
+        show_given(made._node_, "indices", indices)
     return made
 
 

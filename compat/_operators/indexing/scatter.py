@@ -80,7 +80,7 @@ def _check_masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> None:
 
 
 def _inspect_masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> None:
-    if mask._layout.base.traced:
+    if mask._layout_.base.traced:
         return
     wanted = int(numpy.broadcast_to(values_of(mask), broadcast_size(tuple(mask.shape), tuple(input.shape))).sum())
     if wanted > source.numel():
@@ -215,7 +215,7 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     found, values = _put_arguments(input, indices, values, accumulate)
     made: Tensor = put_positions.function(input, found, values, bool(accumulate))
     if has_mask(indices) and not has_mask(found):
-        show_given(made._node, "indices", indices)
+        show_given(made._node_, "indices", indices)
     return made
 
 
@@ -233,10 +233,10 @@ def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, 
     if mode.grad and (input.requires_grad or values.requires_grad):
         check_recorded(input)
     found, values = _put_arguments(input, indices, values, accumulate)
-    before = input._node
+    before = input._node_
     put_positions.inplace(input, found, values, bool(accumulate))
-    if input._node is not before and has_mask(indices) and not has_mask(found):
-        show_given(input._node, "indices", indices)
+    if input._node_ is not before and has_mask(indices) and not has_mask(found):
+        show_given(input._node_, "indices", indices)
     return input
 
 

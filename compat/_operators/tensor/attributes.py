@@ -258,6 +258,6 @@ def has_internal_overlap(input: Tensor) -> int:
         >>> torch._debug_has_internal_overlap(torch.zeros(1, 3).expand(4, 3))
         1
     """
-    if input._layout.dense:
+    if input._layout_.dense:
         return 0
     return 1 if overlaps_itself(tuple(input.shape), input.stride()) else 2
