@@ -260,7 +260,7 @@ def _subclass(function: Any, kind: Any, args: tuple, state: Any) -> Any:
             "class inherits from Tensor."
         )
     made = function(*args)
-    made = made if type(made) is kind else made._of_class(kind)
+    made = made if type(made) is kind else made._of_class_(kind)
     _give(made, state)
     return made
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from compat._core.autograd.rebase_history import rebase_checked
 from compat._core.autograd.saved_variable import save, save_result
 from compat._core.tensor.autograd_state import SHARED, View
 from compat._core.tensor.tensor import Tensor
@@ -111,7 +112,7 @@ def _rebased(ctx: Any, nr: int, output: Tensor, args: Sequence[Any], count: int)
         warn(_NOT_AN_INPUT)
     elif output._autograd_state_ is not None:
         output._autograd_state_.grad = None  # it was the gradient of another value
-    output._rebase_history(ctx, nr)
+    rebase_checked(output, ctx, nr)
     return output
 
 

@@ -55,8 +55,8 @@ def apply_traced(cls: Any, args: tuple) -> Any:
     innermost = max((x.interpreter for x in tracers), key=lambda interpreter: interpreter.level)
     call.note_needs(innermost)
     if isinstance(innermost, Batching) and level_stack.state.graphs:  # autograd's own mapping: forward maps as it is
-        return cls._recorded(args, cls._run)
-    if isinstance(innermost, Batching) and cls._maps():
+        return cls._recorded_(args, cls._run_)
+    if isinstance(innermost, Batching) and cls._maps_():
         return _mapped(call, innermost)
     if isinstance(innermost, Batching) and not cls.generate_vmap_rule:
         raise RuntimeError(
@@ -64,7 +64,7 @@ def apply_traced(cls: Any, args: tuple) -> Any:
             f"the vmap staticmethod or set generate_vmap_rule=True. {_MORE}"
         )
     if innermost is level_stack.state.duals:
-        return cls._recorded(args, partial(forward_dual, cls))
+        return cls._recorded_(args, partial(forward_dual, cls))
     if isinstance(innermost, Forward):
         return _pushed(call, innermost)
     operation = custom_vjp(call.function)
@@ -169,7 +169,7 @@ class _Call:
     @property
     def separate(self) -> bool:
         """Whether ``forward`` does not take ``ctx``."""
-        separate: bool = self.cls._separate()
+        separate: bool = self.cls._separate_()
         return separate
 
     def _applied(self, args: tuple) -> Any:
@@ -294,7 +294,7 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
 
     tangents = [unpack_dual(a).tangent if isinstance(a, Tensor) else None for a in args]
     memory = [(t._storage_, t._storage_.buffer) for t in tangents if t is not None]
-    output = cls._run(ctx, args)
+    output = cls._run_(ctx, args)
     for storage, buffer in memory:  # writing into a dual wrote its tangent, too
         if storage.buffer is not buffer:
             storage.write(buffer)
@@ -307,7 +307,7 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
         found = cls.jvp(ctx, *tangents)
     found = found if isinstance(found, tuple) else (found,)
     _check_tangents(outputs, found)
-    if cls._separate():
+    if cls._separate_():
         check_saved(ctx, outputs, args, ctx.dirty_tensors or ())
     results = []
     for i, (o, t) in enumerate(zip(outputs, found)):

@@ -102,7 +102,7 @@ class _Counted(Tensor):
 
     __slots__ = ()
     __torch_function__ = disabled
-    _shown_as = "tensor"
+    _shown_as_ = "tensor"
 
     @property
     def shape(self) -> Size:

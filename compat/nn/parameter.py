@@ -50,7 +50,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     __slots__ = ()
     __torch_function__ = disabled
-    _shown_as = "tensor"
+    _shown_as_ = "tensor"
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:

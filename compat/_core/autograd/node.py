@@ -384,7 +384,7 @@ def _obeys(found: Layout, layout: Layout) -> bool:
 
 def has_say(t: Tensor) -> bool:
     """Whether the type of a tensor overrides operations (``compat._core.dispatch.torch_dispatch``)."""
-    return t.__class__ is not Tensor and bool(t._has_say)
+    return t.__class__ is not Tensor and bool(t._has_say_)
 
 
 AccumulateGrad.__module__ = "builtins"

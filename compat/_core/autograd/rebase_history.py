@@ -18,7 +18,7 @@ from compat._core.autograd.saved_variable import comes_from
 from compat._core.memory.numpy_storage import rejoin
 from compat._core.memory.strides import Layout
 from compat._core.tensor.autograd_state import View
-from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, regenerate, set_regenerate
 from compat._core.transforms.grad_mode import mode, next_sequence
 from compat._core.transforms.logical_strides import seen_at
@@ -100,7 +100,6 @@ def set_history(t: Tensor, node: Node, nr: int) -> None:
             node.hooks().retains[nr] = ref
 
 
-@function("Tensor._rebase_history")
 def rebase_checked(t: Tensor, node: Node, nr: int = 0) -> None:
     """``rebase`` of what others than operations wrote, where that can be recorded."""
     check_recorded(t)

@@ -88,7 +88,7 @@ def pushed(
 
 def twin(t: Tensor) -> Tensor:
     """The same tensor as another object, for another place in the graph."""
-    made: Tensor = t._of_class(type(t))
+    made: Tensor = t._of_class_(type(t))
     set_state(made, state_of(t))
     made._node_, made._autograd_state_ = None, None
     return made

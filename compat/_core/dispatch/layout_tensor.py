@@ -56,12 +56,12 @@ class LayoutTensor(Tensor):
     load: ClassVar[Callable[[], None] | None] = None
 
     __torch_function__ = disabled
-    _shown_as = "tensor"
-    _has_say = True
+    _shown_as_ = "tensor"
+    _has_say_ = True
 
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)
-        cls.rules, cls._shown_as, cls._has_say = {}, "tensor", True
+        cls.rules, cls._shown_as_, cls._has_say_ = {}, "tensor", True
         cls.kind = cls.__name__
         kinds[cls.kind] = cls
 

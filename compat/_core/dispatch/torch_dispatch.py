@@ -350,7 +350,7 @@ def _defined(cls: type) -> None:
     if has_say(cls):
         _enable()
         kind: Any = cls
-        kind._has_say = True
+        kind._has_say_ = True
         kind._layout_ = property(_read_layout, _write_layout)
         if getattr(cls.__torch_function__, "__func__", None) is _by_default:  # type: ignore[attr-defined]
             kind.__torch_function__ = disabled  # one say is enough, unless both are asked for

@@ -12,7 +12,7 @@ from compat._core.dispatch.size_overrides import ask_for
 from compat._core.dispatch.torch_dispatch import HANDLERS, when_enabled
 from compat._core.memory.meta import unknown
 from compat._core.memory.strides import Base, contiguous_strides, layout_of, room
-from compat._core.tensor.registry import publish
+from compat._core.tensor.registry import names_of, publish
 from compat._core.tensor.subclass_state import set_state, state_of
 from compat._core.tensor.tensor import Tensor, autograd_of, set_memory
 from compat._core.transforms.grad_mode import no_grad
@@ -170,7 +170,7 @@ def _as_own(plain: Any, asked: list[Tensor], self: Tensor, cls: Any) -> Any:
     if not isinstance(cls, type) or not issubclass(cls, Tensor):
         return plain(self, cls)
     _check_same(self, cls)
-    return self._alias()
+    return names_of("torch")["_alias"](self)
 
 
 HANDLERS |= {

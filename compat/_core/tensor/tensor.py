@@ -69,9 +69,9 @@ class Tensor:
     _autograd_state_: Autograd | None
     __array_priority__ = 1000
     #: What its text begins with; a subclass's own name unless it says otherwise.
-    _shown_as = "tensor"
+    _shown_as_ = "tensor"
     #: Whether its type overrides operators (``compat._core.dispatch.torch_dispatch``).
-    _has_say = False
+    _has_say_ = False
 
     if TYPE_CHECKING:
         # Operations are attached at import, from their declarations, and so are descriptions.
@@ -93,8 +93,8 @@ class Tensor:
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        if "_shown_as" not in cls.__dict__:
-            cls._shown_as = cls.__name__
+        if "_shown_as_" not in cls.__dict__:
+            cls._shown_as_ = cls.__name__
         _subclassed(cls)
 
     def __new__(cls, *args: Any, **named: Any) -> Any:
@@ -103,7 +103,7 @@ class Tensor:
             getattr(cls, "new")  # noqa: B009 - which imports the module that sets it
         assert _construct is not None
         made = _construct(args, named)
-        return made if cls is Tensor else made._of_class(cls)
+        return made if cls is Tensor else made._of_class_(cls)
 
     # ---------------------------------------------------------------- properties
 
@@ -120,16 +120,16 @@ class Tensor:
         """
         if dim is None:
             return self._layout_.size
-        return self._layout_.size[self._dimension("size", dim)]
+        return self._layout_.size[self._dimension_("size", dim)]
 
     def stride(self, dim: int | None = None) -> Any:
         """How many elements of the storage lie between neighbours along each dimension, or along one."""
         stride = seen(self)[0] if self._layout_.base.traced else self._layout_.stride
         if dim is None:
             return stride
-        return stride[self._dimension("stride", dim)]
+        return stride[self._dimension_("stride", dim)]
 
-    def _dimension(self, function: str, dim: Any) -> int:
+    def _dimension_(self, function: str, dim: Any) -> int:
         if not hasattr(dim, "__index__"):
             raise wrong_argument(function, "dim", 1, "int", dim)
         ndim = self._layout_.ndim
@@ -266,7 +266,7 @@ class Tensor:
             raise explained(RuntimeError(message), "leaf-flag")
         if self._rg_ and not value and level_stack.state.levels and self._storage_.base.traced:
             self._storage_ = level_stack.detached(self._storage_, forward=False)
-        self._set_requires_grad(value)
+        self._set_requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Sets ``requires_grad`` in place; returns the tensor.
@@ -280,10 +280,10 @@ class Tensor:
         if requires_grad and self._layout_.dtype.category < dtypes.FLOATING:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         level_stack.refuse("requires_grad_")
-        self._set_requires_grad(requires_grad)
+        self._set_requires_grad_(requires_grad)
         return self
 
-    def _set_requires_grad(self, value: bool) -> None:
+    def _set_requires_grad_(self, value: bool) -> None:
         if self.grad_fn is not None and not value:
             message = (
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
@@ -291,13 +291,13 @@ class Tensor:
             )
             raise explained(RuntimeError(message), "leaf-flag")
         if value:
-            self._check_may_require_grad()
+            self._check_may_require_grad_()
         if self._node_ is None:
             self._rg_ = WITHIN if value and self._counter_ is None else value
             if self._is_view():
                 autograd_of(self).own = value
 
-    def _check_may_require_grad(self) -> None:
+    def _check_may_require_grad_(self) -> None:
         if self._counter_ is None and not mode.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
 
@@ -353,7 +353,7 @@ class Tensor:
     def _make_subclass(kind: type, data: Tensor, require_grad: bool = False) -> Any:
         """A tensor of a class over the memory of another, outside its graph."""
         if require_grad:
-            data._check_may_require_grad()
+            data._check_may_require_grad_()
         made: Any = _new(kind)
         storage = data._storage_
         if storage.base.traced and storage.buffer.__class__ is not Unknown:
@@ -362,10 +362,10 @@ class Tensor:
         data._view_ = data._view_ or SHARED
         made._counter_ = data._counter_
         made._view_ = SHARED
-        made._set_requires_grad(bool(require_grad))
+        made._set_requires_grad_(bool(require_grad))
         return made
 
-    def _of_class(self, cls: type) -> Any:
+    def _of_class_(self, cls: type) -> Any:
         """The same tensor, graph included, as an instance of a subclass."""
         made: Any = _new(cls)
         for slot in STATE:

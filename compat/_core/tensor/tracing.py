@@ -49,7 +49,7 @@ def array(t: Tensor, anyway: bool = False) -> Any:
     Raises:
         RuntimeError: for one that stands for others, as its ``__torch_dispatch__`` says.
     """
-    if t.__class__ is not Tensor and t._has_say and t._storage_.buffer.__class__ is Unknown:
+    if t.__class__ is not Tensor and t._has_say_ and t._storage_.buffer.__class__ is Unknown:
         raise RuntimeError(
             f"A tensor of {type(t).__name__} has no elements of its own that a transform could follow; transform a "
             "function of the tensors that it holds"

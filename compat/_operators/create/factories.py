@@ -49,7 +49,7 @@ from funcgrad.core.errors import explained
 
 def with_grad(t: Tensor, requires_grad: bool) -> Tensor:
     if _checked(t, requires_grad):
-        t._set_requires_grad(True)
+        t._set_requires_grad_(True)
     return t
 
 

@@ -216,7 +216,7 @@ def index_positions(input, indices):
     return np.at(input)[index_key(indices)].get()
 
 
-@function("torch._index", "Tensor._index")
+@function("torch._index")
 def index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     """The elements at indices: per dimension a tensor, a mask (for as many dimensions as it has), or None for all.
 

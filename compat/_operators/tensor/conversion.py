@@ -267,7 +267,7 @@ def _told(self: Tensor, contents: str | None) -> str:
         device=None if self.device is CPU else self.device,
         requires_grad=self._rg_,
         grad_fn=shown,
-        prefix=f"{type(self)._shown_as}(",
+        prefix=f"{type(self)._shown_as_}(",
     )
 
 
@@ -376,7 +376,7 @@ def rebuild(cls: type | None, storage: Any, place: tuple, requires_grad: bool, a
     dtype, size, stride, offset, conj, neg = place
     made = wrap(storage, layout_of(storage.base, size, stride, offset, dtype, conj, neg), offset)
     if cls is not None:
-        made = made._of_class(cls)
+        made = made._of_class_(cls)
     _on_its_own(made, requires_grad)
     set_state(made, attributes)
     return made

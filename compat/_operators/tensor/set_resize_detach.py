@@ -213,7 +213,9 @@ def _place(self: Tensor, source: Any, offset: int, size: Any, stride: Any) -> tu
             f"Expected a Storage of type {cpp_name(self.dtype)} or an UntypedStorage, but got type "
             f"{source.dtype.scalar_name} for argument 1 'storage'"
         )
-    storage = source if isinstance(source, UntypedStorage) else source.untyped()
+    storage = source
+    if not isinstance(source, UntypedStorage):
+        storage = source.untyped() if isinstance(source, TypedStorage) else source._storage_
     ratio = self.dtype.itemsize // storage.base.dtype.itemsize or 1
     size = (storage.base.numel // ratio,) if size is None else tuple(size)
     stride = () if stride is None else tuple(stride)

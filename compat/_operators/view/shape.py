@@ -411,7 +411,7 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     return reshape(self, tensor_argument("reshape_as", "other", 1, other).shape)
 
 
-@view("alias(Tensor(a) self) -> Tensor(a)", node="AliasBackward0", names="Tensor._alias", undone="changed")
+@view("alias(Tensor(a) self) -> Tensor(a)", node="AliasBackward0", names="torch._alias", undone="changed")
 def alias(input):
     """An alias of the tensor, a view."""
     return input

@@ -159,7 +159,7 @@ class NestedTensor(Nested):
 
     parts = ("elements", "starts", "counts", "ragged", "symbol")
     layout = LAYOUTS["jagged"]
-    _shown_as = "NestedTensor"
+    _shown_as_ = "NestedTensor"
 
     elements: Tensor
     starts: Tensor

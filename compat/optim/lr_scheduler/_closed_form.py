@@ -32,7 +32,7 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        present = self._present()
+        present = self._present_()
         if self.last_epoch == 0 or self.last_epoch % self.step_size:
             return present
         return [lr * self.gamma for lr in present]
@@ -61,7 +61,7 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        present = self._present()
+        present = self._present_()
         if self.last_epoch not in self.milestones:
             return present
         return [lr * self.gamma ** self.milestones[self.last_epoch] for lr in present]
@@ -90,7 +90,7 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        present = self._present()
+        present = self._present_()
         return present if self._is_initial else [lr * self.gamma for lr in present]
 
     def _get_closed_form_lr(self) -> list[Any]:
@@ -118,11 +118,11 @@ class CosineAnnealingLR(LRScheduler):
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
 
-    def _wave(self, epoch: float) -> float:
+    def _wave_(self, epoch: float) -> float:
         return 1 + math.cos(math.pi * epoch / self.T_max)
 
     def get_lr(self) -> list[Any]:
-        present, least, epoch = self._present(), self.eta_min, self.last_epoch
+        present, least, epoch = self._present_(), self.eta_min, self.last_epoch
         if self._is_initial:
             return present
         if self._step_count == 1 and epoch > 0:
@@ -130,10 +130,10 @@ class CosineAnnealingLR(LRScheduler):
         if (epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # there the wave is zero, and cannot be divided by
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
             return [lr + (base - least) * rise for base, lr in zip(self.base_lrs, present)]
-        return [self._wave(epoch) / self._wave(epoch - 1) * (lr - least) + least for lr in present]
+        return [self._wave_(epoch) / self._wave_(epoch - 1) * (lr - least) + least for lr in present]
 
     def _get_closed_form_lr(self) -> list[Any]:
-        wave = self._wave(self.last_epoch)
+        wave = self._wave_(self.last_epoch)
         return [self.eta_min + (base - self.eta_min) * wave / 2 for base in self.base_lrs]
 
 
@@ -160,7 +160,7 @@ class ConstantLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        present = self._present()
+        present = self._present_()
         if self.last_epoch == 0:
             return [lr * self.factor for lr in present]
         if self.last_epoch != self.total_iters:
@@ -210,7 +210,7 @@ class LinearLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        present = self._present()
+        present = self._present_()
         if self.last_epoch == 0:
             return [lr * self.start_factor for lr in present]
         if self._is_initial or self.last_epoch > self.total_iters:
@@ -245,7 +245,7 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        present = self._present()
+        present = self._present_()
         if self._is_initial or self.last_epoch > self.total_iters:
             return present
         left, before = 1.0 - self.last_epoch / self.total_iters, 1.0 - (self.last_epoch - 1) / self.total_iters
