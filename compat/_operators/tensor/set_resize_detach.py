@@ -423,10 +423,18 @@ def result_type(tensor1: Any, tensor2: Any) -> Dtype:
 
 @function("torch.typename")
 def typename(obj: Any, /) -> str:
-    """The name of an object's type."""
+    """The name of a class or function with its module, or of the type of another object.
+
+    Example:
+        >>> torch.typename(torch.ones(2)), torch.typename(2), torch.typename(len)
+        ('torch.FloatTensor', 'int', 'len')
+    """
     if isinstance(obj, Tensor):
         return obj.type()
-    return f"{type(obj).__module__}.{type(obj).__qualname__}"
+    named = obj if hasattr(obj, "__qualname__") or hasattr(obj, "__name__") else type(obj)
+    name: str = getattr(named, "__qualname__", "") or named.__name__
+    module = getattr(named, "__module__", None) or ""
+    return name if module in ("", "builtins") else f"{module}.{name}"
 
 
 @function("torch.set_default_tensor_type")
