@@ -29,8 +29,7 @@ def theirs(name: str) -> str | None:
 def _say(value: Any) -> None:
     """Gives a class or a function the module that it has in PyTorch."""
     own = value.__module__ if isinstance(value, (type, FunctionType)) else None
-    name = theirs(own) if isinstance(own, str) else None
-    if name is not None:
+    if isinstance(own, str) and (name := theirs(own)) is not None:
         value.__module__ = name
         _changed.append((value, own))
 
