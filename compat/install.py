@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from multiprocessing import forkserver
 from types import ModuleType
@@ -21,7 +21,6 @@ from typing import Any
 from compat._absent import stand_in_module, why_absent
 from compat._addresses import is_shown
 from compat._module_errors import name_modules
-from compat._module_names import registering, say_ours, say_theirs
 
 _OURS, _THEIRS = "compat", "torch"
 #: The packages of PyTorch and the packages of compat that replace them.
@@ -86,15 +85,12 @@ class _StandIn(Loader):
 
 
 class _Finder(MetaPathFinder):
-    """Finds ``torch.x.y`` as ``compat.x.y``, ``functorch``, and modules of compat, which get both names."""
+    """Finds ``torch.x.y`` as ``compat.x.y``, and ``functorch``."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         head, dot, rest = fullname.partition(".")
-        if head == _OURS:
-            own = PathFinder.find_spec(fullname, path, target)
-            return None if own is None else registering(own)
         if head not in _PACKAGES:
             return None
         name = _PACKAGES[head] + dot + rest
@@ -159,7 +155,6 @@ def install() -> None:
         sys.meta_path.insert(0, _finder)
         # Packages that patch PyTorch check the module's ``__name__``.
         sys.modules[_OURS].__name__ = _THEIRS
-        say_theirs()
     if _ALIAS not in sys.path:
         sys.path.insert(1, _ALIAS)  # the first entry is the program's folder
     if os.path.dirname(_HERE) not in sys.path:
@@ -179,7 +174,6 @@ def uninstall() -> None:
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
         sys.modules[_OURS].__name__ = _OURS
-        say_ours()
         for name in [n for n in sys.modules if n.partition(".")[0] in _PACKAGES]:
             del sys.modules[name]
         sys.path[:] = [entry for entry in sys.path if entry != _ALIAS]

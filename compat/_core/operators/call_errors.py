@@ -16,7 +16,7 @@ from compat._core.dispatch.dispatcher import dispatch_function
 from compat._core.operators.entry_function import ALIASES
 from compat._core.schema.autocast_rules import rule_of
 from compat._core.schema.parameter import MISSING, Param
-from compat._core.tensor.registry import SHORT, module_of, names_of, publish, publishing
+from compat._core.tensor.registry import SHORT, names_of, publish, publishing
 from compat._core.tensor.tracing import mixed
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.errors import lead, wrong_combination
@@ -241,7 +241,7 @@ def _published_with_call_errors(function: Any, place: str, name: str) -> Any:
         return of_torch[name]
     where = f"{place}.{name}"
     said = _with_call_errors(function, where, function in _CHECKED_FIRST)
-    said.__module__, said.__qualname__ = module_of(place), name
+    said.__module__, said.__qualname__ = "compat" if place == "torch" else f"compat.{place}", name
     return said
 
 

@@ -11,7 +11,7 @@ from compat._core.operators.entry_function import cleaned, entry, renamed, wrapp
 from compat._core.schema.deprecated_overloads import older_call
 from compat._core.schema.overload import carry, overloads
 from compat._core.schema.parameter import MISSING, Param
-from compat._core.tensor.registry import address_of, module_of, publish
+from compat._core.tensor.registry import address_of, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from funcgrad.core.caching import Cache, Group
@@ -92,7 +92,7 @@ class OperatorBase:
         self._publish_functions(made, others)
         address = address_of(made)
         if address is not None and address[1] == made.__name__:
-            made.__module__ = module_of(address[0])
+            made.__module__ = f"compat.{address[0]}".removesuffix(".torch")
 
     def _publish_functions(self, made: Any, names: list[str]) -> None:
         """Publishes a function whose errors have the first of the names; for others there are further functions."""
@@ -109,7 +109,7 @@ class OperatorBase:
         place, _, name = where.rpartition(".")
         out = entered.out and not words.method
         found: Any = self._entry(name, entered.run, entered.plans, out, entered.writes, words)
-        found.__module__ = module_of(place)
+        found.__module__ = "compat" if place in ("torch", "Tensor") else f"compat.{place}"
         found.__name__, found.__qualname__ = name, where if words.method else name
         return found
 

@@ -22,8 +22,6 @@ _later: dict[str, dict[str, str]] = {}
 _modules: list[str] = []
 #: Where each function of a module is public: the address and the name there.
 _addresses: dict[Callable[..., Any], tuple[str, str]] = {}
-#: The package that public functions say they are of.
-_package = __name__.partition(".")[0]
 #: What makes something else of a value before it is published: ``(value, address, name) -> value``.
 publishing: list[Callable[[Any, str, str], Any]] = []
 
@@ -174,17 +172,6 @@ def function(*names: str) -> Any:
 def address_of(value: Callable[..., Any]) -> tuple[str, str] | None:
     """Where a function is public first, ``("nn.functional", "relu")``; None if it is in no module."""
     return _addresses.get(value)
-
-
-def say_package(name: str) -> None:
-    """Sets the package that functions say they are of which are published from now on."""
-    global _package
-    _package = name
-
-
-def module_of(place: str) -> str:
-    """What ``__module__`` of a function says that is public at an address."""
-    return _package if place in ("torch", _TENSOR) else f"{_package}.{place}"
 
 
 def places() -> list[str]:

@@ -423,18 +423,10 @@ def result_type(tensor1: Any, tensor2: Any) -> Dtype:
 
 @function("torch.typename")
 def typename(obj: Any, /) -> str:
-    """The name of a class or function with its module, or of the type of another object.
-
-    Example:
-        >>> torch.typename(torch.ones(2)), torch.typename(2), torch.typename(len)
-        ('torch.FloatTensor', 'int', 'len')
-    """
+    """The name of an object's type."""
     if isinstance(obj, Tensor):
         return obj.type()
-    named = obj if hasattr(obj, "__qualname__") or hasattr(obj, "__name__") else type(obj)
-    name: str = getattr(named, "__qualname__", "") or named.__name__
-    module = getattr(named, "__module__", None) or ""
-    return name if module in ("", "builtins") else f"{module}.{name}"
+    return f"{type(obj).__module__}.{type(obj).__qualname__}"
 
 
 @function("torch.set_default_tensor_type")
