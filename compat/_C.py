@@ -83,7 +83,7 @@ vars(_nn).update(names_of("_C._nn"), _parse_to=_parse_to)
 
 def _is_batchedtensor(tensor: Tensor) -> bool:
     """Whether the innermost transform around a tensor is ``vmap``."""
-    return isinstance(tensor._storage.buffer, BatchTracer)
+    return isinstance(tensor._storage_.buffer, BatchTracer)
 
 
 def _get_unwrapped(tensor: Tensor) -> Tensor:
@@ -110,7 +110,7 @@ def _get_default_device() -> str:
 
 def _is_alias_of(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors share memory."""
-    return a._storage is b._storage
+    return a._storage_ is b._storage_
 
 
 def _is_torch_function_mode_enabled() -> bool:

@@ -119,10 +119,10 @@ def _kind(leaves: Sequence[Any]) -> list[Any]:
     owners: list[int] = []
     for x in leaves:
         if isinstance(x, Tensor):
-            if x._view is not None:
+            if x._view_ is not None:
                 sync(x)
-            key += (x._layout, x._rg, x._node is None, x._offset)
-            owners.append(id(x._storage))
+            key += (x._layout_, x._rg_, x._node_ is None, x._offset_)
+            owners.append(id(x._storage_))
         else:
             key += (type(x), x if isinstance(x, bool | int | float | str) else id(x))
     if len(set(owners)) < len(owners):

@@ -133,7 +133,7 @@ class Trial:
 
 
 def _seed(t: Tensor) -> Tensor:
-    layout = t._layout
+    layout = t._layout_
     if layout.dtype.numpy is None:
         raise NotReplayable("it returns a tensor of a dtype that NumPy does not have")
     buffer = runtime.from_numpy(np.zeros(tuple(layout.size), layout.dtype.numpy))
@@ -190,17 +190,17 @@ def split(
     gradients: list[tuple[int, Layout, int] | None] = []
     wanted: dict[int, int] = {}
     for g in trial.gradients:
-        place = None if g is None else places.get(id(g._storage.buffer))
+        place = None if g is None else places.get(id(g._storage_.buffer))
         if g is None:
             gradients.append(None)
         elif place is None or place < made or g.__class__ is not Tensor:
             raise NotReplayable("a gradient is not computed by its backward pass")
         else:
-            gradients.append((wanted.setdefault(place - made, len(wanted)), g._layout, g._offset))
+            gradients.append((wanted.setdefault(place - made, len(wanted)), g._layout_, g._offset_))
     needed = [r.result for r in trees.leaves(call.results) if isinstance(r, Returned) and r.result is not None]
     needed += [place for _, place, _ in call.written] + [w for w in slots if w >= 0]
     results = {place: i for i, place in enumerate(dict.fromkeys(needed))}
-    seeds = {id(t._storage.buffer): i for i, t in enumerate(trial.seeds)}
+    seeds = {id(t._storage_.buffer): i for i, t in enumerate(trial.seeds)}
     backward = runtime.Joined(whole.codes[count:], wires, list(wanted))
     operands = []
     for w, variable in zip(slots, backward.program.inputs):
@@ -224,7 +224,7 @@ def split(
         operands,
         [numbered.get(id(state), state.tensor) for state in trial.states],
         gradients,
-        [t._layout for t in trial.seeds],
+        [t._layout_ for t in trial.seeds],
     )
 
 
@@ -284,7 +284,7 @@ class CompiledFunctionBackward(Node):
         buffers = []
         for operand, entry in zip(captured.operands, self.saved, strict=True):
             t = unpack(entry, self)
-            buffers.append(incoming[operand.which] if t is None else t._storage.buffer)
+            buffers.append(incoming[operand.which] if t is None else t._storage_.buffer)
         results = runtime.record_all(captured.backward, buffers, captured.numbers[1])
         found: list[Tensor | None] = []
         for gradient in captured.gradients:
@@ -322,10 +322,10 @@ def _buffer(g: Tensor | None, layout: Layout) -> Any:
     """The buffer of an incoming gradient, in the captured layout."""
     if g is None:
         return runtime.from_numpy(np.zeros(tuple(layout.size), layout.dtype.numpy))
-    if g._layout is not layout or g._offset:
+    if g._layout_ is not layout or g._offset_:
         g = g.detach().resolve_conj().resolve_neg().clone(memory_format=contiguous_format)
-    assert g._layout is layout, (g._layout, layout)
-    return g._storage.buffer
+    assert g._layout_ is layout, (g._layout_, layout)
+    return g._storage_.buffer
 
 
 def record(call: Any, buffers: Sequence[Any], tensors: Sequence[Tensor], again: Callable[[], Any]) -> Any:
@@ -348,7 +348,7 @@ def record(call: Any, buffers: Sequence[Any], tensors: Sequence[Tensor], again: 
 
     node = CompiledFunctionBackward(captured, [edge_of(t) for t in inputs], saved, repeat if pure else None)
     for target, place, count in call.written:
-        storage = tensors[target]._storage if isinstance(target, int) else target
+        storage = tensors[target]._storage_ if isinstance(target, int) else target
         storage.buffer = results[captured.results[place]]
         storage.version += count
     made: dict[int, Tensor] = {}
@@ -363,7 +363,7 @@ def record(call: Any, buffers: Sequence[Any], tensors: Sequence[Tensor], again: 
         buffer = results[captured.results[value.result]]
         t = wrap(UntypedStorage(buffer, value.layout.base), value.layout, value.offset)
         if value.output is not None:
-            t._rg, t._node, t._nr = True, node, value.output
+            t._rg_, t._node_, t._nr_ = True, node, value.output
             made[value.output] = t
         return t
 

@@ -64,7 +64,7 @@ class Check:
         """Releases the objects that were checked during capture."""
         for t, place in zip(self.inspection.seen, self.places):
             if place != (None, None):
-                t._storage.buffer = None
+                t._storage_.buffer = None
 
     @property
     def late(self) -> bool:
@@ -80,12 +80,12 @@ class Check:
         """
         seen = []
         for t, (source, result) in zip(self.inspection.seen, self.places):
-            buffer = t._storage.buffer
+            buffer = t._storage_.buffer
             if result is not None:
                 buffer = results[numbers[result]]
             elif source is not None:
-                buffer = (tensors[source]._storage if source.__class__ is int else source).buffer
-            seen.append(wrap(UntypedStorage(buffer, t._storage.base), t._layout, t._offset))
+                buffer = (tensors[source]._storage_ if source.__class__ is int else source).buffer
+            seen.append(wrap(UntypedStorage(buffer, t._storage_.base), t._layout_, t._offset_))
         return self.inspection.on(seen)
 
 
@@ -191,7 +191,7 @@ class Capturing:
         for state, buffer in before:
             self._effects(state, buffer, numbers.get(id(state)), places, call)
         call.results = trees.map(lambda x: self._returned(x, places), self.result, is_leaf=single)
-        call.checks = [Check(c, [self._place(t._storage.buffer, before, places) for t in c.seen]) for c in checks]
+        call.checks = [Check(c, [self._place(t._storage_.buffer, before, places) for t in c.seen]) for c in checks]
         call.checks = [c for c in call.checks if any(place != (None, None) for place in c.places)]
         return call, recording
 
@@ -199,7 +199,7 @@ class Capturing:
         self, state: TensorState, before: Any, argument: int | None, places: dict[int, int], call: Call
     ) -> None:
         t, storage = state.tensor, state.storage
-        if t._storage is not storage or t._layout is not state.layout:
+        if t._storage_ is not storage or t._layout_ is not state.layout:
             raise NotReplayable("a tensor was given other memory or another shape")
         if storage.buffer is not before:
             place = places.get(id(storage.buffer))
@@ -230,15 +230,15 @@ class Capturing:
 
     def _gradient(self, state: TensorState, leaf: Tensor | int, places: dict[int, int], call: Call) -> None:
         t = state.tensor
-        now = t._autograd_state.grad if t._autograd_state is not None else None
+        now = t._autograd_state_.grad if t._autograd_state_ is not None else None
         if state.grad is not None:
-            state.strict = any(isinstance(s, list) and state.grad._storage in s for s in call.sources)
+            state.strict = any(isinstance(s, list) and state.grad._storage_ in s for s in call.sources)
         if now is state.grad:
             return
         if now is None:
             call.gradients.append(Gradient(leaf, None, None))
-        elif id(now._storage.buffer) in places and now._node is None and not now._offset:
-            call.gradients.append(Gradient(leaf, now._layout, places[id(now._storage.buffer)]))
+        elif id(now._storage_.buffer) in places and now._node_ is None and not now._offset_:
+            call.gradients.append(Gradient(leaf, now._layout_, places[id(now._storage_.buffer)]))
         else:
             raise NotReplayable("a gradient is a tensor from elsewhere")
 
@@ -246,12 +246,12 @@ class Capturing:
         if not isinstance(value, Tensor):
             return value
         argument = next((i for i, t in enumerate(self.tensors) if t is value), None)
-        result = places.get(id(value._storage.buffer))
+        result = places.get(id(value._storage_.buffer))
         if argument is None and (result is None or type(value) is not Tensor or self._shared(value)):
             raise NotReplayable("it returns a tensor that was there before, or a view")
         node = value.grad_fn if argument is None else None
         output = next((i for i, t in enumerate(self.live) if t is value), None)
-        return Returned(value._layout, value._offset, result, argument, node is not None, output)
+        return Returned(value._layout_, value._offset_, result, argument, node is not None, output)
 
     def _shared(self, value: Tensor) -> bool:
         """Whether it is a view, of something else than memory that only this result whose graph is needed has."""
@@ -259,7 +259,7 @@ class Capturing:
             return False
         others = [t for t in trees.leaves(self.result, is_leaf=single) if isinstance(t, Tensor) and t is not value]
         known = [state.tensor for state in (*self.arguments, *self.watch.tensors.values())]
-        alone = all(t._storage is not value._storage for t in (*others, *known))
+        alone = all(t._storage_ is not value._storage_ for t in (*others, *known))
         return not alone or not any(t is value for t in self.live)
 
     def _study_backward(

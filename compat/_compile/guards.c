@@ -114,7 +114,7 @@ static PyMethodDef methods[] = {{"bind", bind, METH_O, NULL},
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "guards", NULL, -1, methods};
 
 PyMODINIT_FUNC PyInit_guards(void) {
-  const Name names[] = {{&n_meta, "_autograd_state"}, {&n_grad, "grad"}};
+  const Name names[] = {{&n_meta, "_autograd_state_"}, {&n_grad, "grad"}};
   if (intern_tensor_names() < 0 || intern_names(names, 2) < 0) return NULL;
   return PyModule_Create(&module);
 }

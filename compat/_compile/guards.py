@@ -44,26 +44,26 @@ class TensorState:
     __slots__ = ("tensor", "storage", "layout", "offset", "requires_grad", "grad", "strict", "version")
 
     def __init__(self, t: Tensor):
-        if t._view is not None:
+        if t._view_ is not None:
             sync(t)
         self.tensor = t
-        self.storage = t._storage
-        self.layout = t._layout
-        self.offset = t._offset
-        self.requires_grad = t._rg
-        self.grad = t._autograd_state.grad if t._autograd_state is not None else None
+        self.storage = t._storage_
+        self.layout = t._layout_
+        self.offset = t._offset_
+        self.requires_grad = t._rg_
+        self.grad = t._autograd_state_.grad if t._autograd_state_ is not None else None
         self.strict = False
-        self.version = t._storage.version
+        self.version = t._storage_.version
 
     def holds(self) -> bool:
         """Whether the properties are unchanged."""
         t = self.tensor
-        if t._storage is not self.storage or t._rg is not self.requires_grad:
+        if t._storage_ is not self.storage or t._rg_ is not self.requires_grad:
             return False
-        grad = t._autograd_state.grad if t._autograd_state is not None else None
+        grad = t._autograd_state_.grad if t._autograd_state_ is not None else None
         if grad is not self.grad and (self.strict or grad is None or self.grad is None):
             return False
-        return t._layout is self.layout and t._offset == self.offset
+        return t._layout_ is self.layout and t._offset_ == self.offset
 
 
 _native = twin(
@@ -151,7 +151,7 @@ class Watch:
 
     def _tensor(self, t: Tensor) -> None:
         state = self.tensors[id(t)] = TensorState(t)
-        if t._autograd_state is not None and (t._autograd_state.hooks or t._autograd_state.post_accumulate):
+        if t._autograd_state_ is not None and (t._autograd_state_.hooks or t._autograd_state_.post_accumulate):
             self.trouble = "a tensor has hooks"
         if state.grad is not None:
             self.visit(state.grad)

@@ -55,7 +55,7 @@ class Guarded(ABC):
 
     def holds(self, tensors: Sequence[Tensor]) -> bool:
         """Whether the guards hold, and no argument shares memory with guarded tensors."""
-        if any(id(t._storage) in self._storages for t in tensors) or not self.call.watch.holds():
+        if any(id(t._storage_) in self._storages for t in tensors) or not self.call.watch.holds():
             return False
         for storages in self._common:
             buffer = storages[0].buffer
@@ -87,7 +87,7 @@ def _buffer_of(source: Any, tensors: Sequence[Tensor]) -> Any:
     if source.__class__ is list:
         return source[0].buffer
     if source.__class__ is int:
-        return tensors[source]._storage.buffer
+        return tensors[source]._storage_.buffer
     return source.buffer if source.__class__ is Constant else runtime.drawn(source)
 
 
@@ -136,7 +136,7 @@ class Replay(Guarded):
         if source.__class__ is list:
             return runtime.ready(source[0].buffer)
         if source.__class__ is int:
-            return runtime.ready(tensors[source]._storage.buffer)
+            return runtime.ready(tensors[source]._storage_.buffer)
         return source.buffer if source.__class__ is Constant else runtime.value_of(runtime.drawn(source))
 
     def _set(self, gradient: Gradient, buffer: Any, tensors: Sequence[Tensor]) -> None:
@@ -152,7 +152,7 @@ class Replay(Guarded):
         assert value.result is not None
         t = from_buffer(found[self._results[value.result]], value.layout)
         if value.requires_grad:
-            t._rg, t._node = True, FinishedBackward()
+            t._rg_, t._node_ = True, FinishedBackward()
         return t
 
 
@@ -176,7 +176,7 @@ class _Step:
         self.inputs: list[Any] = []
         self.box: list[Any] = []
         self.found: Sequence[Any] = ()
-        storages = [(tensors[t]._storage if t.__class__ is int else t, i, n) for t, i, n in replay.written]
+        storages = [(tensors[t]._storage_ if t.__class__ is int else t, i, n) for t, i, n in replay.written]
         self.written = [(storage, i, storage.version + n) for storage, i, n in storages]
 
     def do(self) -> None:

@@ -76,32 +76,32 @@ def reader(t: Tensor) -> Callable[[], np.ndarray]:
     Raises:
         RuntimeError: for a sparse tensor, or one without values.
     """
-    if t.is_sparse or t._layout.base.device is META:
+    if t.is_sparse or t._layout_.base.device is META:
         kind = "sparse tensors" if t.is_sparse else "tensors on the meta device"
         raise RuntimeError(f"torch.distributed: {kind} cannot be exchanged between processes; got {list(t.shape)}")
-    if t._view is not None:
+    if t._view_ is not None:
         refresh(t)
-    if t._layout.base.traced:
+    if t._layout_.base.traced:
         array = np.ascontiguousarray(array_of(t))  # raises if there are no values
         return lambda: array
-    buffer, layout, offset = runtime.ready(t._storage.buffer), t._layout, t._offset
+    buffer, layout, offset = runtime.ready(t._storage_.buffer), t._layout_, t._offset_
     return lambda: np.ascontiguousarray(strided_access.to_numpy(buffer, layout, offset))
 
 
 def like(t: Tensor) -> np.ndarray:
     """An uninitialized array of a tensor's shape and dtype."""
-    return np.empty(tuple(t.shape), t._layout.dtype.numpy)
+    return np.empty(tuple(t.shape), t._layout_.dtype.numpy)
 
 
 def write(t: Tensor, array: np.ndarray) -> None:
     """Copies an array to a tensor, whether or not it requires grad."""
-    if t._view is not None:
+    if t._view_ is not None:
         refresh(t)
-    layout, storage = t._layout, t._storage
+    layout, storage = t._layout_, t._storage_
     if layout.base.traced:
         vmap_checks.concrete(storage.buffer, "its values")
     plain = layout.contiguous and not layout.conj and not layout.neg and layout.dtype is layout.base.dtype
-    if plain and t._offset == 0 and layout.numel == layout.base.numel:
+    if plain and t._offset_ == 0 and layout.numel == layout.base.numel:
         storage.write(on(storage.device, strided_access.buffer_from_numpy(array.reshape(layout.base.shape))))
         bump_version(t)
         return

@@ -43,7 +43,7 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
 
 def decided(pred: Tensor) -> bool:
     """Whether a tensor has a concrete, unbatched value."""
-    return vmap_checks.shown(pred._storage.buffer)
+    return vmap_checks.shown(pred._storage_.buffer)
 
 
 def _check(pred: Any, true_fn: Any, false_fn: Any, operands: Any) -> None:

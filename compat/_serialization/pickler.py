@@ -181,7 +181,7 @@ _interned: dict[Global, Global] = {}
 
 def _reduced(t: Tensor) -> tuple:
     """A tensor as the call that rebuilds it."""
-    if t._view is not None:
+    if t._view_ is not None:
         sync(t)
     state = state_of(t)
     if isinstance(t, LayoutTensor) and t.is_nested:

@@ -162,9 +162,9 @@ def _rebuild(
             owner.base = Base(size, dtype, device=owner.device)
     layout = layout_of(owner.base, size, stride, offset, dtype, bool(marks.get("conj")), bool(marks.get("neg")))
     made = wrap(owner, layout, offset)
-    made._view = SHARED
-    if made._counter is not None:
-        made._counter = VersionCounter(1)  # its memory is set after its creation
+    made._view_ = SHARED
+    if made._counter_ is not None:
+        made._counter_ = VersionCounter(1)  # its memory is set after its creation
     return made.requires_grad_(True) if grad else made
 
 
@@ -261,7 +261,7 @@ def _subclass(function: Any, kind: Any, args: tuple, state: Any) -> Any:
             "class inherits from Tensor."
         )
     made = function(*args)
-    made = made if type(made) is kind else made._of_class(kind)
+    made = made if type(made) is kind else made._of_class_(kind)
     _give(made, state)
     return made
 

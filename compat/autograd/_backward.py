@@ -57,7 +57,7 @@ class _Root(NamedTuple):
         if not isinstance(given, GradientEdge):
             if not isinstance(given, Tensor):
                 raise AssertionError("Expected output to be a torch.Tensor")
-            edge = edge_of(given) if given.grad_fn is None else (given._node, given._nr)
+            edge = edge_of(given) if given.grad_fn is None else (given._node_, given._nr_)
             return cls(edge, given.shape, given.dtype, given.device)
         expected = given.node.expects(given.output_nr)
         if expected is None:
@@ -182,7 +182,7 @@ def _input_edge(t: Tensor | GradientEdge) -> Edge:
         raise RuntimeError("One of the differentiated Tensors does not require grad")
     # A leaf's node may be gone: then nothing recorded leads to it.
     if t.grad_fn is None and (
-        t._autograd_state is None or t._autograd_state.accumulator is None or t._autograd_state.accumulator() is None
+        t._autograd_state_ is None or t._autograd_state_.accumulator is None or t._autograd_state_.accumulator() is None
     ):
         return (accumulator(t), 0)
     return edge_of(t)
@@ -296,7 +296,7 @@ def _check_shared(tensors: Sequence[Any], what: str) -> None:
         RuntimeError: if one does.
     """
     for i, t in enumerate(tensors):
-        if isinstance(t, Tensor) and vmap_checks.maps(t._storage.buffer):
+        if isinstance(t, Tensor) and vmap_checks.maps(t._storage_.buffer):
             raise RuntimeError(
                 "torch.autograd.grad(outputs, inputs, grad_outputs) called inside torch.vmap. We do not support the "
                 f"case where any {what}s are vmapped tensors ({what} {i} is being vmapped over). Please call "

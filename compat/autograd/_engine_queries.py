@@ -131,7 +131,7 @@ def unsafe_set_version_counter(tensors: Tensor | tuple[Tensor, ...], versions: i
     for t, version in zip(given, numbers):
         if version < 0:
             raise RuntimeError(f"Cannot set a version_counter to a value below 0: {version}")
-        t._counter.version = version
+        t._counter_.version = version
 
 
 def _kinds(base: type) -> Iterator[type]:
@@ -158,7 +158,7 @@ def put_behind(node: Node, operands: Sequence[Tensor], results: Sequence[Tensor]
     node.next_functions = tuple(edge_of(t) for t in operands)
     node._sequence, node._hooks = next_sequence(), None
     for nr, t in enumerate(results):
-        t._rg, t._node, t._nr = True, node, nr
+        t._rg_, t._node_, t._nr_ = True, node, nr
 
 
 class _Barrier(Node):
@@ -232,8 +232,8 @@ class _NoHooks(HookDict):
 
 def _kept_hooks(t: Tensor) -> HookDict | None:
     if t.grad_fn is None:
-        return None if t._autograd_state is None else t._autograd_state.hooks
-    return None if t.grad_fn._hooks is None else t.grad_fn._hooks.tensor.get(t._nr)
+        return None if t._autograd_state_ is None else t._autograd_state_.hooks
+    return None if t.grad_fn._hooks is None else t.grad_fn._hooks.tensor.get(t._nr_)
 
 
 def _backward_hooks(t: Tensor) -> Any:
@@ -252,9 +252,9 @@ def _set_backward_hooks(t: Tensor, given: Any) -> None:
     if t.grad_fn is None:
         autograd_of(t).hooks = found
     elif found is None:
-        t.grad_fn.hooks().tensor.pop(t._nr, None)
+        t.grad_fn.hooks().tensor.pop(t._nr_, None)
     else:
-        t.grad_fn.hooks().tensor[t._nr] = found
+        t.grad_fn.hooks().tensor[t._nr_] = found
 
 
 def _refuse(message: str) -> Any:

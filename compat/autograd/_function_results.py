@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from compat._core.autograd.rebase_history import rebase_checked
 from compat._core.autograd.saved_variable import save, save_result
 from compat._core.tensor.autograd_state import SHARED, View
 from compat._core.tensor.tensor import Tensor
@@ -105,13 +106,13 @@ def _rebased(ctx: Any, nr: int, output: Tensor, args: Sequence[Any], count: int)
     """A tensor that ``forward`` changed in place."""
     if output._base is not None and count > 1:
         raise RuntimeError(_VIEW_AND_MORE)
-    if output._rg and output._node is None:
+    if output._rg_ and output._node_ is None:
         raise RuntimeError(_LEAF)
     if not among(output, args):
         warn(_NOT_AN_INPUT)
-    elif output._autograd_state is not None:
-        output._autograd_state.grad = None  # it was the gradient of another value
-    output._rebase_history(ctx, nr)
+    elif output._autograd_state_ is not None:
+        output._autograd_state_.grad = None  # it was the gradient of another value
+    rebase_checked(output, ctx, nr)
     return output
 
 
@@ -127,9 +128,9 @@ def _placed(ctx: Any, nr: int, output: Tensor, args: Sequence[Any], moving: bool
         return output
     if given:
         output = _view(output)
-    output._rg, output._node, output._nr = True, ctx, nr
-    if output._view is not None and output._view.base is not None:
-        output._view.version = output._counter.version
+    output._rg_, output._node_, output._nr_ = True, ctx, nr
+    if output._view_ is not None and output._view_.base is not None:
+        output._view_.version = output._counter_.version
     return output
 
 
@@ -147,13 +148,13 @@ def _forbid_writing(ctx: Any, outputs: Sequence[Any], results: Sequence[Any], di
     for output, result in zip(outputs, results):
         if not isinstance(result, Tensor):
             continue
-        view = result._view
+        view = result._view_
         if view is None or view is SHARED or view.base is None:
             continue
         if several:
-            result._view = View(view.base, view.version, "multiple", view.steps)
+            result._view_ = View(view.base, view.version, "multiple", view.steps)
         elif not among(output, dirty):
-            result._view = View(view.base, view.version, "" if ctx._pure_view else "function", view.steps)
+            result._view_ = View(view.base, view.version, "" if ctx._pure_view else "function", view.steps)
 
 
 def keep(ctx: Any, results: Sequence[Any], args: Sequence[Any], recorded: bool) -> None:
@@ -172,6 +173,6 @@ def keep(ctx: Any, results: Sequence[Any], args: Sequence[Any], recorded: bool) 
                 f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}"
             )
         place = next((nr for nr, r in enumerate(results) if r is t), None) if t is not None else None
-        own = place is not None and t is not None and t._node is ctx
+        own = place is not None and t is not None and t._node_ is ctx
         entries.append(save_result(t, place) if own else save(t))  # type: ignore[arg-type]
     ctx.saved = tuple(entries)

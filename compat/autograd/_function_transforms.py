@@ -55,8 +55,8 @@ def apply_traced(cls: Any, args: tuple) -> Any:
     innermost = max((x.interpreter for x in tracers), key=lambda interpreter: interpreter.level)
     call.note_needs(innermost)
     if isinstance(innermost, Batching) and level_stack.state.graphs:  # autograd's own mapping: forward maps as it is
-        return cls._recorded(args, cls._run)
-    if isinstance(innermost, Batching) and cls._maps():
+        return cls._recorded_(args, cls._run_)
+    if isinstance(innermost, Batching) and cls._maps_():
         return _mapped(call, innermost)
     if isinstance(innermost, Batching) and not cls.generate_vmap_rule:
         raise RuntimeError(
@@ -64,7 +64,7 @@ def apply_traced(cls: Any, args: tuple) -> Any:
             f"the vmap staticmethod or set generate_vmap_rule=True. {_MORE}"
         )
     if innermost is level_stack.state.duals:
-        return cls._recorded(args, partial(forward_dual, cls))
+        return cls._recorded_(args, partial(forward_dual, cls))
     if isinstance(innermost, Forward):
         return _pushed(call, innermost)
     operation = custom_vjp(call.function)
@@ -140,7 +140,7 @@ class _Call:
         """
         made = [tensor_of(x) for x in arrays]
         for t, x in zip(made, arrays):
-            if t._storage.base.traced:
+            if t._storage_.base.traced:
                 level_stack.mark(t, x, node)
         given = iter(made)
         found = [self.result(o, next(given)) if isinstance(o, Tensor) else o for o in self.outputs]
@@ -170,7 +170,7 @@ class _Call:
     @property
     def separate(self) -> bool:
         """Whether ``forward`` does not take ``ctx``."""
-        separate: bool = self.cls._separate()
+        separate: bool = self.cls._separate_()
         return separate
 
     def _applied(self, args: tuple) -> Any:
@@ -179,8 +179,8 @@ class _Call:
             return self.cls.forward(self.ctx, *args)
         output = self.cls.apply(*args)
         for o in output if isinstance(output, tuple) else (output,):
-            if isinstance(o, Tensor) and o._storage.base.traced and not among(o, args):
-                o._rg, o._node = False, None
+            if isinstance(o, Tensor) and o._storage_.base.traced and not among(o, args):
+                o._rg_, o._node_ = False, None
         self.cls.setup_context(self.ctx, args, output)
         return output
 
@@ -244,7 +244,7 @@ class _Call:
 
 def _detached(t: Tensor) -> Tensor:
     """A tensor that may be written: a lifted tensor is the user's own, which may be a leaf."""
-    return t.clone() if t._rg and t._node is None and level_stack.state.levels else t
+    return t.clone() if t._rg_ and t._node_ is None and level_stack.state.levels else t
 
 
 def _differentiated(x: Any, innermost: Interpreter) -> bool:
@@ -294,8 +294,8 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
     from compat._core.autograd.forward_ad import make_dual, set_fwd_grad_enabled, unpack_dual
 
     tangents = [unpack_dual(a).tangent if isinstance(a, Tensor) else None for a in args]
-    memory = [(t._storage, t._storage.buffer) for t in tangents if t is not None]
-    output = cls._run(ctx, args)
+    memory = [(t._storage_, t._storage_.buffer) for t in tangents if t is not None]
+    output = cls._run_(ctx, args)
     for storage, buffer in memory:  # writing into a dual wrote its tangent, too
         if storage.buffer is not buffer:
             storage.write(buffer)
@@ -308,7 +308,7 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
         found = cls.jvp(ctx, *tangents)
     found = found if isinstance(found, tuple) else (found,)
     _check_tangents(outputs, found)
-    if cls._separate():
+    if cls._separate_():
         check_saved(ctx, outputs, args, ctx.dirty_tensors or ())
     results = []
     for i, (o, t) in enumerate(zip(outputs, found)):
@@ -318,7 +318,7 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
             if not among(t, tangents) or t._version == versions[id(t)]:
                 raise RuntimeError(_NOT_IN_PLACE)
             dual = make_dual(unpack_dual(o).primal.clone(), unpack_dual(t).primal.clone())
-            o._storage.write(strided_access.write(o._storage.buffer, o._layout, o._offset, elements(dual)))
+            o._storage_.write(strided_access.write(o._storage_.buffer, o._layout_, o._offset_, elements(dual)))
             results.append(o)
         else:
             _check_pushed(cls, ctx, i, o, t, args, tangents)
@@ -351,7 +351,7 @@ def _check_pushed(
     for a, seen in zip(args, given):
         if seen is None or not (output is a or output._base is a or (a._base is not None and output._base is a._base)):
             continue
-        storage = a._storage
+        storage = a._storage_
         itself = isinstance(storage, DualStorage) and storage.dual is not None and storage.dual() is a
         if tangent._base is not (seen if seen._base is None else seen._base):
             raise RuntimeError(_NOT_OF_TANGENT.format("given" if itself else "same base as the given"))

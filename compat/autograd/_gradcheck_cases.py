@@ -151,7 +151,7 @@ class Case:
         inputs = [self.inputs[i] for i in self.places]
         # Pending operations would be computed together with the first pass, and rounded differently.
         for t in (*inputs, output, *seeds):
-            runtime.ready(t._storage.buffer)
+            runtime.ready(t._storage_.buffer)
         twice: list[list[list[Tensor]]] = []
         for _ in range(2):
             rows = [

@@ -21,14 +21,14 @@ from compat._core.types.removable_handle import HookDict, RemovableHandle, regis
 def _hooks_of(t: Tensor) -> HookDict:
     """Where a tensor's hooks are kept: a leaf's with the tensor, a result's with its node."""
     node = t.grad_fn
-    if node is not None and t._autograd_state is not None and t._autograd_state.hooks is not None:
-        return t._autograd_state.hooks
+    if node is not None and t._autograd_state_ is not None and t._autograd_state_.hooks is not None:
+        return t._autograd_state_.hooks
     if node is None:
         meta = autograd_of(t)
         if meta.hooks is None:
             meta.hooks = HookDict()
         return meta.hooks
-    return node.hooks().tensor.setdefault(t._nr, HookDict())
+    return node.hooks().tensor.setdefault(t._nr_, HookDict())
 
 
 @function("Tensor.register_hook")
@@ -67,7 +67,7 @@ def _grad_dtype(t: Tensor) -> Any:
     """The dtype that gradients of a leaf have; None for any."""
     if t.grad_fn is not None:
         raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
-    dtypes = None if t._autograd_state is None else t._autograd_state.grad_dtypes
+    dtypes = None if t._autograd_state_ is None else t._autograd_state_.grad_dtypes
     return t.dtype if dtypes is None else dtypes[0] if dtypes else None
 
 
@@ -88,7 +88,7 @@ def _set_grad_dtype(t: Tensor, given: Any) -> None:
 
 publish(property(_grad_dtype, _set_grad_dtype), "Tensor.grad_dtype")
 publish(
-    property(lambda t: t._autograd_state and t._autograd_state.post_accumulate), "Tensor._post_accumulate_grad_hooks"
+    property(lambda t: t._autograd_state_ and t._autograd_state_.post_accumulate), "Tensor._post_accumulate_grad_hooks"
 )
 
 
@@ -108,4 +108,4 @@ def retain_grad(self: Tensor) -> None:
     meta = autograd_of(self)
     if not meta.retains:
         meta.retains = True
-        node.hooks().retains[self._nr] = weakref.ref(self)
+        node.hooks().retains[self._nr_] = weakref.ref(self)

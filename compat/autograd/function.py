@@ -382,34 +382,34 @@ class Function(metaclass=FunctionMeta):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Runs ``forward`` and records ``backward``."""
-        if cls._separate() or kwargs:
+        if cls._separate_() or kwargs:
             args = _bound(cls, args, kwargs)
-        if level_stack.state.levels and not level_stack.state.graphs and not cls._separate():
+        if level_stack.state.levels and not level_stack.state.graphs and not cls._separate_():
             raise RuntimeError(_NOT_SEPARATE)
         given = tree_leaves(args) if level_stack.state.levels else args
-        if any(isinstance(a, Tensor) and in_transform(a._storage.buffer) for a in given):
+        if any(isinstance(a, Tensor) and in_transform(a._storage_.buffer) for a in given):
             from compat.autograd._function_transforms import apply_traced
 
             return apply_traced(cls, args)
-        return cls._recorded(args, cls._run)
+        return cls._recorded_(args, cls._run_)
 
     @classmethod
-    def _separate(cls) -> bool:
+    def _separate_(cls) -> bool:
         """Whether ``setup_context`` is defined, so that ``forward`` does not take ``ctx``."""
         return cls.setup_context is not Function.setup_context
 
     @classmethod
-    def _maps(cls) -> bool:
+    def _maps_(cls) -> bool:
         """Whether it defines a ``vmap`` method."""
         return cls.vmap is not Function.vmap
 
     @classmethod
-    def _run(cls, ctx: Any, args: tuple) -> Any:
+    def _run_(cls, ctx: Any, args: tuple) -> Any:
         """The result of ``forward``; prepares ``ctx``."""
         forward, mode.forward = mode.forward, False
         try:
             with no_grad():
-                if not cls._separate():
+                if not cls._separate_():
                     return cls.forward(ctx, *args)
                 output = cls.forward(*args)
                 cls.setup_context(ctx, args, output)
@@ -418,7 +418,7 @@ class Function(metaclass=FunctionMeta):
             mode.forward = forward
 
     @classmethod
-    def _recorded(cls, args: tuple, run: Callable[[Any, tuple], Any]) -> Any:
+    def _recorded_(cls, args: tuple, run: Callable[[Any, tuple], Any]) -> Any:
         """The result in the graph.
 
         Args:
@@ -435,7 +435,7 @@ class Function(metaclass=FunctionMeta):
         output = run(ctx, args)
         several = isinstance(output, tuple)
         outputs = output if several else (output,)
-        results = wrap_results(ctx, outputs, args, recorded, cls._separate())
+        results = wrap_results(ctx, outputs, args, recorded, cls._separate_())
         keep(ctx, results, args, recorded)
         return tuple(results) if several else results[0]
 
@@ -451,7 +451,7 @@ def _bound(cls: type[Function], args: tuple, kwargs: dict[str, Any]) -> tuple:
         TypeError: if they do not match ``forward``.
     """
     signature = inspect.signature(cls.forward)
-    if not cls._separate():
+    if not cls._separate_():
         return _by_position(
             [p.name for p in list(signature.parameters.values())[1:] if p.kind in _PLACED], args, kwargs
         )
@@ -531,7 +531,7 @@ def _stopped(values: Sequence[Any]) -> list[Any]:
     results = [v.detach() if isinstance(v, Tensor) else v for v in values]
     for nr, value in enumerate(results):
         if isinstance(value, Tensor):
-            value._rg, value._node, value._nr = True, stop, nr
+            value._rg_, value._node_, value._nr_ = True, stop, nr
     return results
 
 

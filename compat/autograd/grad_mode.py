@@ -97,4 +97,4 @@ class _unsafe_preserve_version_counter:
 
     def __exit__(self, *exc: object) -> None:
         for t, version in zip(self.tensors, self.versions):
-            t._counter.version = version
+            t._counter_.version = version

@@ -149,9 +149,9 @@ class _Kept:
     __slots__ = ("storage", "buffer", "base", "layout", "offset", "version", "__weakref__")
 
     def __init__(self, t: Tensor):
-        self.storage = t._storage
-        self.buffer, self.base = t._storage.buffer, t._storage.base
-        self.layout, self.offset, self.version = t._layout, t._offset, t._version
+        self.storage = t._storage_
+        self.buffer, self.base = t._storage_.buffer, t._storage_.base
+        self.layout, self.offset, self.version = t._layout_, t._offset_, t._version
 
     def tensor(self) -> Tensor:
         return wrap(type(self.storage)(self.buffer, self.base), self.layout, self.offset)
@@ -174,7 +174,7 @@ class _AllowMutationOnSavedContext(saved_tensors_hooks):
         self.tid_to_weakhandle = weakref.WeakValueDictionary()
 
     def _keep(self, t: Tensor) -> _Kept:
-        key = (id(t._storage), t._version, t._layout, t._offset)
+        key = (id(t._storage_), t._version, t._layout_, t._offset_)
         found = self.tid_to_weakhandle.get(key)
         if found is None:
             found = self.tid_to_weakhandle[key] = _Kept(t)

@@ -28,7 +28,7 @@ class LocationScale(Distribution):
     scale: Any
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
-        super().__init__(self._take(loc=loc, scale=scale), validate_args=validate_args)
+        super().__init__(self._take_(loc=loc, scale=scale), validate_args=validate_args)
 
     mean = formula(lambda self: self.loc)
     mode = formula(lambda self: self.loc)

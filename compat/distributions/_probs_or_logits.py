@@ -17,10 +17,10 @@ class ProbsOrLogits:
         _given: the name of the given one.
     """
 
-    _binary = True
+    _binary_ = True
     _given: str
 
-    def _choose(self, probs: Any, logits: Any) -> Any:
+    def _choose_(self, probs: Any, logits: Any) -> Any:
         """The given one.
 
         Raises:
@@ -31,26 +31,26 @@ class ProbsOrLogits:
         self._given = "probs" if logits is None else "logits"
         return probs if logits is None else logits
 
-    def _take_either(self, probs: Any, logits: Any) -> Any:
+    def _take_either_(self, probs: Any, logits: Any) -> Any:
         """Sets the given one as an attribute; returns its size."""
-        (value,) = broadcast_all(self._choose(probs, logits))
+        (value,) = broadcast_all(self._choose_(probs, logits))
         setattr(self, self._given, value)
         return value.shape
 
-    def _take_counted(self, total_count: Any, probs: Any, logits: Any) -> Any:
+    def _take_counted_(self, total_count: Any, probs: Any, logits: Any) -> Any:
         """The same with a count for each."""
-        count, value = broadcast_all(total_count, self._choose(probs, logits))
+        count, value = broadcast_all(total_count, self._choose_(probs, logits))
         self.total_count = count.type_as(value)
         setattr(self, self._given, value)
         return value.shape
 
     @lazy_property
     def logits(self) -> Any:
-        return probs_to_logits(self.probs, is_binary=self._binary)
+        return probs_to_logits(self.probs, is_binary=self._binary_)
 
     @lazy_property
     def probs(self) -> Any:
-        return logits_to_probs(self.logits, is_binary=self._binary)
+        return logits_to_probs(self.logits, is_binary=self._binary_)
 
     _param = formula(lambda self: getattr(self, self._given))
 

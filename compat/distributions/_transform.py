@@ -41,7 +41,7 @@ class Transform:
     bijective: Any = False
     domain: Any
     codomain: Any
-    _settings: tuple[str, ...] = ()
+    _settings_: tuple[str, ...] = ()
 
     def __init__(self, cache_size: int = 0):
         if cache_size not in (0, 1):
@@ -76,17 +76,17 @@ class Transform:
         """The same transform with another ``cache_size``."""
         if self._cache_size == cache_size:
             return self
-        if not self._settings and type(self).__init__ is not Transform.__init__:
+        if not self._settings_ and type(self).__init__ is not Transform.__init__:
             raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
         kind: Any = type(self)
-        return kind(*[getattr(self, name) for name in self._settings], cache_size=cache_size)
+        return kind(*[getattr(self, name) for name in self._settings_], cache_size=cache_size)
 
-    def _same(self, other: object) -> bool:
+    def _same_(self, other: object) -> bool:
         """Whether another transform is equal."""
         return False
 
     def __eq__(self, other: object) -> bool:
-        return self is other or self._same(other)
+        return self is other or self._same_(other)
 
     def __ne__(self, other: object) -> bool:
         return not self.__eq__(other)
@@ -160,7 +160,7 @@ class _InverseTransform(Transform):
     def with_cache(self, cache_size: int = 1) -> Any:
         return self._inv.with_cache(cache_size).inv
 
-    def _same(self, other: object) -> bool:
+    def _same_(self, other: object) -> bool:
         return isinstance(other, _InverseTransform) and self._inv == other._inv
 
     def __repr__(self) -> str:
@@ -202,13 +202,13 @@ class ComposeTransform(Transform):
 
     __module__ = "compat.distributions.transforms"
 
-    _settings = ("parts",)
+    _settings_ = ("parts",)
 
     def __init__(self, parts: Sequence[Any], cache_size: int = 0):
         super().__init__(cache_size=cache_size)
         self.parts = [part.with_cache(cache_size) for part in parts] if cache_size else parts
 
-    def _same(self, other: object) -> bool:
+    def _same_(self, other: object) -> bool:
         return isinstance(other, ComposeTransform) and self.parts == other.parts
 
     @constraints.dependent_property(is_discrete=False)
@@ -298,7 +298,7 @@ class IndependentTransform(Transform):
 
     __module__ = "compat.distributions.transforms"
 
-    _settings = ("base_transform", "reinterpreted_batch_ndims")
+    _settings_ = ("base_transform", "reinterpreted_batch_ndims")
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0):
         super().__init__(cache_size=cache_size)
@@ -349,26 +349,26 @@ class _Several(Transform):
     transforms: list[Any]
     dim: int
 
-    def _take(self, tseq: Sequence[Any], dim: int, cache_size: int) -> None:
+    def _take_(self, tseq: Sequence[Any], dim: int, cache_size: int) -> None:
         if not all(isinstance(t, Transform) for t in tseq):
             raise AssertionError("All elements of tseq must be Transform instances")
         self.transforms = [t.with_cache(cache_size) for t in tseq] if cache_size else list(tseq)
         self.dim = dim
 
-    def _parts(self, value: Any, name: str) -> list[Any]:
+    def _parts_(self, value: Any, name: str) -> list[Any]:
         """The argument of each transform."""
         raise NotImplementedError
 
-    def _joined(self, parts: list[Any]) -> Any:
+    def _joined_(self, parts: list[Any]) -> Any:
         raise NotImplementedError
 
     def _call(self, x: Any) -> Any:
-        return self._joined([t(part) for t, part in zip(self.transforms, self._parts(x, "tensor"))])
+        return self._joined_([t(part) for t, part in zip(self.transforms, self._parts_(x, "tensor"))])
 
     def _inverse(self, y: Any) -> Any:
-        return self._joined([t.inv(part) for t, part in zip(self.transforms, self._parts(y, "tensor"))])
+        return self._joined_([t.inv(part) for t, part in zip(self.transforms, self._parts_(y, "tensor"))])
 
-    def _check(self, value: Any, name: str, wanted: int, what: str) -> None:
+    def _check_(self, value: Any, name: str, wanted: int, what: str) -> None:
         if not -value.dim() <= self.dim < value.dim():
             raise AssertionError(f"dim {self.dim} out of range for {name} with {value.dim()} dimensions")
         if value.shape[self.dim] != wanted:
@@ -395,11 +395,11 @@ class CatTransform(_Several):
 
     __module__ = "compat.distributions.transforms"
 
-    _settings = ("transforms", "dim", "lengths")
+    _settings_ = ("transforms", "dim", "lengths")
 
     def __init__(self, tseq: Sequence[Any], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0):
         super().__init__(cache_size=cache_size)
-        self._take(tseq, dim, cache_size)
+        self._take_(tseq, dim, cache_size)
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.transforms):
             raise AssertionError(f"lengths ({len(self.lengths)}) must match tseq ({len(self.transforms)})")
@@ -413,17 +413,17 @@ class CatTransform(_Several):
         """The total length."""
         return sum(self.lengths)
 
-    def _parts(self, value: Any, name: str) -> list[Any]:
-        self._check(value, name, self.length, "length")
+    def _parts_(self, value: Any, name: str) -> list[Any]:
+        self._check_(value, name, self.length, "length")
         starts = [sum(self.lengths[:i]) for i in range(len(self.lengths))]
         return [value.narrow(self.dim, start, length) for start, length in zip(starts, self.lengths)]
 
-    def _joined(self, parts: list[Any]) -> Any:
+    def _joined_(self, parts: list[Any]) -> Any:
         return torch.cat(parts, dim=self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         terms = []
-        for t, x_part, y_part in zip(self.transforms, self._parts(x, "x"), self._parts(y, "y")):
+        for t, x_part, y_part in zip(self.transforms, self._parts_(x, "x"), self._parts_(y, "y")):
             terms.append(_sum_rightmost(t.log_abs_det_jacobian(x_part, y_part), self.event_dim - t.event_dim))
         dim = self.dim - x.dim() if self.dim >= 0 else self.dim
         dim += self.event_dim
@@ -454,22 +454,22 @@ class StackTransform(_Several):
 
     __module__ = "compat.distributions.transforms"
 
-    _settings = ("transforms", "dim")
+    _settings_ = ("transforms", "dim")
 
     def __init__(self, tseq: Sequence[Any], dim: int = 0, cache_size: int = 0):
         super().__init__(cache_size=cache_size)
-        self._take(tseq, dim, cache_size)
+        self._take_(tseq, dim, cache_size)
 
-    def _parts(self, value: Any, name: str) -> list[Any]:
-        self._check(value, name, len(self.transforms), "len(transforms)")
+    def _parts_(self, value: Any, name: str) -> list[Any]:
+        self._check_(value, name, len(self.transforms), "len(transforms)")
         return [value.select(self.dim, i) for i in range(len(self.transforms))]
 
-    def _joined(self, parts: list[Any]) -> Any:
+    def _joined_(self, parts: list[Any]) -> Any:
         return torch.stack(parts, dim=self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        pairs = zip(self.transforms, self._parts(x, "x"), self._parts(y, "y"))
-        return self._joined([t.log_abs_det_jacobian(x_part, y_part) for t, x_part, y_part in pairs])
+        pairs = zip(self.transforms, self._parts_(x, "x"), self._parts_(y, "y"))
+        return self._joined_([t.log_abs_det_jacobian(x_part, y_part) for t, x_part, y_part in pairs])
 
     @constraints.dependent_property
     def domain(self) -> Any:

@@ -28,7 +28,7 @@ class Beta(ExponentialFamily):
     arg_constraints: ClassVar[Any] = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
     has_rsample = True
-    _expands = ("_dirichlet",)
+    _expands_ = ("_dirichlet",)
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None):
         given = (concentration1, concentration0)

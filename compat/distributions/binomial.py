@@ -33,11 +33,11 @@ class Binomial(ProbsOrLogits, Distribution):
     }
     has_enumerate_support = True
     total_count: Any
-    _expands = ("total_count", "probs", "logits")
-    _keeps = ("_given",)
+    _expands_ = ("total_count", "probs", "logits")
+    _keeps_ = ("_given",)
 
     def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        super().__init__(self._take_counted(total_count, probs, logits), validate_args=validate_args)
+        super().__init__(self._take_counted_(total_count, probs, logits), validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
@@ -61,14 +61,14 @@ class Binomial(ProbsOrLogits, Distribution):
         return value * logits - torch.lgamma(value + 1) - torch.lgamma(n - value + 1) - scale
 
     def entropy(self) -> Any:
-        logs = self.log_prob(self._all_values("entropy", False))
+        logs = self.log_prob(self._all_values_("entropy", False))
         return -(torch.exp(logs) * logs).sum(0)
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        return self._all_values("enumerate_support", expand)
+        return self._all_values_("enumerate_support", expand)
 
-    def _all_values(self, what: str, expand: bool) -> Any:
+    def _all_values_(self, what: str, expand: bool) -> Any:
         count = int(self.total_count.max())
         if self.total_count.min() != count:
             raise NotImplementedError(f"Inhomogeneous total count not supported by `{what}`.")
-        return self._counted_up(1 + count, self._param.dtype, expand)
+        return self._counted_up_(1 + count, self._param.dtype, expand)

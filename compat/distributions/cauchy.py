@@ -23,7 +23,7 @@ class Cauchy(LocationScale):
         tensor(0.7500)
     """
 
-    _expands = ("loc", "scale")
+    _expands_ = ("loc", "scale")
 
     @property
     def mean(self) -> Any:

@@ -178,7 +178,7 @@ class _Several(Constraint):
     cseq: list[Constraint]
     dim: int
 
-    def _take(self, cseq: Sequence[Constraint], dim: int) -> None:
+    def _take_(self, cseq: Sequence[Constraint], dim: int) -> None:
         if not all(isinstance(c, Constraint) for c in cseq):
             raise AssertionError("All elements of cseq must be Constraint instances")
         self.cseq = list(cseq)
@@ -196,7 +196,7 @@ class _Cat(_Several):
     """Different constraints for consecutive segments along a dimension."""
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None):
-        self._take(cseq, dim)
+        self._take_(cseq, dim)
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.cseq):
             raise AssertionError(f"lengths ({len(self.lengths)}) must match cseq ({len(self.cseq)})")
@@ -212,7 +212,7 @@ class _Stack(_Several):
     """Different constraints for each index along a dimension."""
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0):
-        self._take(cseq, dim)
+        self._take_(cseq, dim)
 
     @property
     def event_dim(self) -> Any:

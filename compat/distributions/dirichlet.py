@@ -45,7 +45,7 @@ class Dirichlet(ExponentialFamily):
     arg_constraints: ClassVar[Any] = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex
     has_rsample = True
-    _expands = ("concentration",)
+    _expands_ = ("concentration",)
 
     def __init__(self, concentration: Any, validate_args: bool | None = None):
         if concentration.dim() < 1:

@@ -36,8 +36,8 @@ class Distribution:
     has_rsample: Any = False
     has_enumerate_support: Any = False
     _validate_args = __debug__
-    _expands: tuple[str, ...]
-    _keeps: tuple[str, ...] = ()
+    _expands_: tuple[str, ...]
+    _keeps_: tuple[str, ...] = ()
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -52,9 +52,9 @@ class Distribution:
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:
-            self._check_parameters()
+            self._check_parameters_()
 
-    def _check_parameters(self) -> None:
+    def _check_parameters_(self) -> None:
         try:
             wanted = self.arg_constraints
         except NotImplementedError:
@@ -75,7 +75,7 @@ class Distribution:
                     f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
                 )
 
-    def _take(self, **parameters: Any) -> Any:
+    def _take_(self, **parameters: Any) -> Any:
         """Sets numbers and tensors as attributes, broadcast against each other; returns their size."""
         for name, value in zip(parameters, broadcast_all(*parameters.values())):
             setattr(self, name, value)
@@ -87,19 +87,19 @@ class Distribution:
         Args:
             _instance: for subclasses that override ``expand``: the object to fill.
         """
-        kind = next((k for k in type(self).__mro__ if "_expands" in k.__dict__), None)
+        kind = next((k for k in type(self).__mro__ if "_expands_" in k.__dict__), None)
         if kind is None:
             raise NotImplementedError
         new = self._get_checked_instance(kind, _instance)
         batch_shape = torch.Size(batch_shape)
-        for name in self._expands:
+        for name in self._expands_:
             part = self.__dict__.get(name)
             if isinstance(part, Distribution):
                 more = part.batch_shape[len(self._batch_shape) :]
                 setattr(new, name, part.expand((*batch_shape, *more)))
             elif part is not None:
                 setattr(new, name, part.expand((*batch_shape, *part.shape[len(self._batch_shape) :])))
-        for name in self._keeps:
+        for name in self._keeps_:
             setattr(new, name, getattr(self, name))
         Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
         new._validate_args = self._validate_args
@@ -203,7 +203,7 @@ class Distribution:
     def _extended_shape(self, sample_shape: Any = ()) -> Any:
         return torch.Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
-    def _counted_up(self, count: int, dtype: Any, expand: bool) -> Any:
+    def _counted_up_(self, count: int, dtype: Any, expand: bool) -> Any:
         """The numbers below ``count`` along the first dimension, for ``enumerate_support``."""
         values = torch.arange(count, dtype=dtype).view((-1,) + (1,) * len(self._batch_shape))
         return values.expand((-1, *self._batch_shape)) if expand else values

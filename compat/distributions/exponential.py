@@ -28,10 +28,10 @@ class Exponential(ExponentialFamily):
     has_rsample = True
     _mean_carrier_measure = 0
     rate: Any
-    _expands = ("rate",)
+    _expands_ = ("rate",)
 
     def __init__(self, rate: Any, validate_args: bool | None = None):
-        super().__init__(self._take(rate=rate), validate_args=validate_args)
+        super().__init__(self._take_(rate=rate), validate_args=validate_args)
 
     mean = formula(lambda self: self.rate.reciprocal())
     mode = formula(lambda self: torch.zeros_like(self.rate))

@@ -28,10 +28,10 @@ class FisherSnedecor(Distribution):
     has_rsample = True
     df1: Any
     df2: Any
-    _expands = ("df1", "df2", "_gamma1", "_gamma2")
+    _expands_ = ("df1", "df2", "_gamma1", "_gamma2")
 
     def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None):
-        shape = self._take(df1=df1, df2=df2)
+        shape = self._take_(df1=df1, df2=df2)
         self._gamma1 = Gamma(self.df1 * 0.5, self.df1)
         self._gamma2 = Gamma(self.df2 * 0.5, self.df2)
         super().__init__(shape, validate_args=validate_args)

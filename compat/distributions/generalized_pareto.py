@@ -34,10 +34,10 @@ class GeneralizedPareto(Distribution):
     loc: Any
     scale: Any
     concentration: Any
-    _expands = ("loc", "scale", "concentration")
+    _expands_ = ("loc", "scale", "concentration")
 
     def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None):
-        shape = self._take(loc=loc, scale=scale, concentration=concentration)
+        shape = self._take_(loc=loc, scale=scale, concentration=concentration)
         super().__init__(shape, validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
@@ -45,7 +45,7 @@ class GeneralizedPareto(Distribution):
         end = torch.where(self.concentration < 0, self.loc - self.scale / self.concentration, torch.inf)
         return constraints.interval(self.loc, end)
 
-    def _zero(self) -> tuple[Any, Any]:
+    def _zero_(self) -> tuple[Any, Any]:
         """The mask of zero concentrations, and the concentration with these replaced by 1."""
         zero = torch.isclose(self.concentration, torch.zeros_like(self.concentration))
         return zero, torch.where(zero, torch.ones_like(self.concentration), self.concentration)
@@ -57,7 +57,7 @@ class GeneralizedPareto(Distribution):
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)
         z = (value - self.loc) / self.scale
-        zero, c = self._zero()
+        zero, c = self._zero_()
         power = 1 / c + torch.ones_like(z)
         falls = torch.where(power == 0, power, power * torch.log1p(c * z))
         return -self.scale.log() - torch.where(zero, z, falls)
@@ -66,7 +66,7 @@ class GeneralizedPareto(Distribution):
         """The log survival function."""
         self._validate_sample(value)
         z = (value - self.loc) / self.scale
-        zero, c = self._zero()
+        zero, c = self._zero_()
         return torch.where(zero, -z, -torch.log1p(c * z) / c)
 
     def log_cdf(self, value: Any) -> Any:
@@ -77,7 +77,7 @@ class GeneralizedPareto(Distribution):
         return torch.exp(self.log_cdf(value))
 
     def icdf(self, value: Any) -> Any:
-        zero, c = self._zero()
+        zero, c = self._zero_()
         log_rest = torch.log1p(-value)
         found = self.loc + self.scale / c * torch.expm1(-c * log_rest)
         return torch.where(zero, self.loc - self.scale * log_rest, found)

@@ -28,11 +28,11 @@ class Geometric(ProbsOrLogits, Distribution):
 
     arg_constraints: ClassVar[Any] = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
-    _expands = ("probs", "logits")
-    _keeps = ("_given",)
+    _expands_ = ("probs", "logits")
+    _keeps_ = ("_given",)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        super().__init__(self._take_either(probs, logits), validate_args=validate_args)
+        super().__init__(self._take_either_(probs, logits), validate_args=validate_args)
         if self._validate_args and probs is not None:
             value, fits = self.probs, self.probs > 0
             if not fits.all():

@@ -30,10 +30,10 @@ class Kumaraswamy(TransformedDistribution):
     has_rsample = True
     concentration1: Any
     concentration0: Any
-    _own = ("concentration1", "concentration0")
+    _own_ = ("concentration1", "concentration0")
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None):
-        self._take(concentration1=concentration1, concentration0=concentration0)
+        self._take_(concentration1=concentration1, concentration0=concentration0)
         b = self.concentration0
         base = Uniform(torch.zeros_like(b), torch.ones_like(b), validate_args=validate_args)
         transforms = [
@@ -43,11 +43,11 @@ class Kumaraswamy(TransformedDistribution):
         ]
         super().__init__(base, transforms, validate_args=validate_args)
 
-    def _moment(self, n: int) -> Any:
+    def _moment_(self, n: int) -> Any:
         a, b = 1 + n / self.concentration1, self.concentration0
         return b * torch.exp(torch.lgamma(a) + torch.lgamma(b) - torch.lgamma(a + b))
 
-    mean = formula(lambda self: self._moment(1))
+    mean = formula(lambda self: self._moment_(1))
 
     @property
     def mode(self) -> Any:
@@ -56,7 +56,7 @@ class Kumaraswamy(TransformedDistribution):
         log_mode[(b < 1) | (a < 1)] = torch.nan
         return log_mode.exp()
 
-    variance = formula(lambda self: self._moment(2) - torch.pow(self.mean, 2))
+    variance = formula(lambda self: self._moment_(2) - torch.pow(self.mean, 2))
 
     def entropy(self) -> Any:
         a, b = self.concentration1, self.concentration0

@@ -23,7 +23,7 @@ class Laplace(LocationScale):
         tensor(2.0000)
     """
 
-    _expands = ("loc", "scale")
+    _expands_ = ("loc", "scale")
 
     variance = formula(lambda self: 2 * self.scale.pow(2))
     stddev = formula(lambda self: 2**0.5 * self.scale)

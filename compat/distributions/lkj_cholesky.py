@@ -34,8 +34,8 @@ class LKJCholesky(Distribution):
 
     arg_constraints: ClassVar[Any] = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
-    _expands = ("concentration", "_beta")
-    _keeps = ("dim",)
+    _expands_ = ("concentration", "_beta")
+    _keeps_ = ("dim",)
 
     def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None):
         if dim < 2:

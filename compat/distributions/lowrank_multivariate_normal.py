@@ -55,8 +55,8 @@ class LowRankMultivariateNormal(Distribution):
     }
     support = constraints.real_vector
     has_rsample = True
-    _expands = ("loc", "cov_diag", "cov_factor")
-    _keeps = ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril")
+    _expands_ = ("loc", "cov_diag", "cov_factor")
+    _keeps_ = ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril")
 
     def __init__(self, loc: Any, cov_factor: Any, cov_diag: Any, validate_args: bool | None = None):
         if loc.dim() < 1:
@@ -81,7 +81,7 @@ class LowRankMultivariateNormal(Distribution):
         super().__init__(self.loc.shape[:-1], event_shape, validate_args=validate_args)
 
     @property
-    def _parts(self) -> tuple[Any, Any]:
+    def _parts_(self) -> tuple[Any, Any]:
         return self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
 
     mean = formula(lambda self: self.loc)
@@ -89,37 +89,37 @@ class LowRankMultivariateNormal(Distribution):
 
     @lazy_property
     def variance(self) -> Any:
-        factor, diagonal = self._parts
+        factor, diagonal = self._parts_
         return (factor.pow(2).sum(-1) + diagonal).expand(self._batch_shape + self._event_shape)
 
-    def _matrix(self, found: Any) -> Any:
+    def _matrix_(self, found: Any) -> Any:
         return found.expand(self._batch_shape + self._event_shape + self._event_shape)
 
     @lazy_property
     def scale_tril(self) -> Any:
         """The Cholesky factor of the covariance."""
-        factor, diagonal = self._parts
+        factor, diagonal = self._parts_
         root = diagonal.sqrt().unsqueeze(-1)
         scaled = factor / root
         inner = torch.matmul(scaled, scaled.mT) + torch.eye(factor.shape[-2], dtype=factor.dtype)
-        return self._matrix(root * torch.linalg.cholesky(inner))
+        return self._matrix_(root * torch.linalg.cholesky(inner))
 
     @lazy_property
     def covariance_matrix(self) -> Any:
         """The covariance."""
-        factor, diagonal = self._parts
-        return self._matrix(torch.matmul(factor, factor.mT) + torch.diag_embed(diagonal))
+        factor, diagonal = self._parts_
+        return self._matrix_(torch.matmul(factor, factor.mT) + torch.diag_embed(diagonal))
 
     @lazy_property
     def precision_matrix(self) -> Any:
         """The inverse of the covariance."""
-        factor, diagonal = self._parts
+        factor, diagonal = self._parts_
         inner = torch.linalg.solve_triangular(self._capacitance_tril, factor.mT / diagonal.unsqueeze(-2), upper=False)
-        return self._matrix(torch.diag_embed(diagonal.reciprocal()) - inner.mT @ inner)
+        return self._matrix_(torch.diag_embed(diagonal.reciprocal()) - inner.mT @ inner)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
-        factor, diagonal = self._parts
+        factor, diagonal = self._parts_
         by_factor = _standard_normal((*shape[:-1], factor.shape[-1]), factor.dtype, factor.device)
         return (
             self.loc
@@ -129,11 +129,11 @@ class LowRankMultivariateNormal(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)
-        squared = lowrank_mahalanobis(*self._parts, value - self.loc, self._capacitance_tril)
-        scale = self._event_shape[0] * math.log(2 * math.pi) + lowrank_logdet(*self._parts, self._capacitance_tril)
+        squared = lowrank_mahalanobis(*self._parts_, value - self.loc, self._capacitance_tril)
+        scale = self._event_shape[0] * math.log(2 * math.pi) + lowrank_logdet(*self._parts_, self._capacitance_tril)
         return -0.5 * (scale + squared)
 
     def entropy(self) -> Any:
-        logdet = lowrank_logdet(*self._parts, self._capacitance_tril)
+        logdet = lowrank_logdet(*self._parts_, self._capacitance_tril)
         found = 0.5 * (self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + logdet)
         return found.expand(self._batch_shape) if self._batch_shape else found

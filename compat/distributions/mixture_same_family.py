@@ -30,8 +30,8 @@ class MixtureSameFamily(Distribution):
     """
 
     arg_constraints: ClassVar[Any] = {}
-    _expands = ("_component_distribution", "_mixture_distribution")
-    _keeps = ("_num_component", "_event_ndims")
+    _expands_ = ("_component_distribution", "_mixture_distribution")
+    _keeps_ = ("_num_component", "_event_ndims")
 
     def __init__(self, mixture_distribution: Any, component_distribution: Any, validate_args: bool | None = None):
         self._mixture_distribution = mixture_distribution
@@ -70,7 +70,7 @@ class MixtureSameFamily(Distribution):
         """The components."""
         return self._component_distribution
 
-    def _weighted(self, values: Any) -> Any:
+    def _weighted_(self, values: Any) -> Any:
         """The weighted mean over the components."""
         probs = self._mixture_distribution.probs
         mixed = self._mixture_distribution.batch_shape
@@ -78,13 +78,13 @@ class MixtureSameFamily(Distribution):
         probs = probs.reshape((*probs.shape[:-1], *(1,) * more, probs.shape[-1], *(1,) * self._event_ndims))
         return torch.sum(probs * values, dim=-1 - self._event_ndims)
 
-    mean = formula(lambda self: self._weighted(self._component_distribution.mean))
+    mean = formula(lambda self: self._weighted_(self._component_distribution.mean))
 
     @property
     def variance(self) -> Any:
         parts = self._component_distribution
-        within = self._weighted(parts.variance)
-        return within + self._weighted((parts.mean - self._pad(self.mean)).pow(2.0))
+        within = self._weighted_(parts.variance)
+        return within + self._weighted_((parts.mean - self._pad(self.mean)).pow(2.0))
 
     def cdf(self, x: Any) -> Any:
         below = self._component_distribution.cdf(self._pad(x))

@@ -29,8 +29,8 @@ class Multinomial(OfCategorical):
         tensor([5., 5.])
     """
 
-    _expands = ("_categorical", "_binomial")
-    _keeps = ("total_count",)
+    _expands_ = ("_categorical", "_binomial")
+    _keeps_ = ("total_count",)
 
     def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         if not isinstance(total_count, int):

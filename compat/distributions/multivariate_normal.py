@@ -67,8 +67,8 @@ class MultivariateNormal(Distribution):
     }
     support = constraints.real_vector
     has_rsample = True
-    _expands = ("loc", "covariance_matrix", "scale_tril", "precision_matrix")
-    _keeps = ("_unbroadcasted_scale_tril",)
+    _expands_ = ("loc", "covariance_matrix", "scale_tril", "precision_matrix")
+    _keeps_ = ("_unbroadcasted_scale_tril",)
 
     def __init__(
         self,
@@ -93,21 +93,21 @@ class MultivariateNormal(Distribution):
         super().__init__(batch_shape, self.loc.shape[-1:], validate_args=validate_args)
         self._unbroadcasted_scale_tril = scale_tril_of(name, matrix)
 
-    def _matrix(self, found: Any) -> Any:
+    def _matrix_(self, found: Any) -> Any:
         return found.expand(self._batch_shape + self._event_shape + self._event_shape)
 
     @lazy_property
     def scale_tril(self) -> Any:
-        return self._matrix(self._unbroadcasted_scale_tril)
+        return self._matrix_(self._unbroadcasted_scale_tril)
 
     @lazy_property
     def covariance_matrix(self) -> Any:
         factor = self._unbroadcasted_scale_tril
-        return self._matrix(torch.matmul(factor, factor.mT))
+        return self._matrix_(torch.matmul(factor, factor.mT))
 
     @lazy_property
     def precision_matrix(self) -> Any:
-        return self._matrix(torch.cholesky_inverse(self._unbroadcasted_scale_tril))
+        return self._matrix_(torch.cholesky_inverse(self._unbroadcasted_scale_tril))
 
     mean = formula(lambda self: self.loc)
     mode = formula(lambda self: self.loc)

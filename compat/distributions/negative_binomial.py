@@ -35,11 +35,11 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
     }
     support = constraints.nonnegative_integer
     total_count: Any
-    _expands = ("total_count", "probs", "logits")
-    _keeps = ("_given",)
+    _expands_ = ("total_count", "probs", "logits")
+    _keeps_ = ("_given",)
 
     def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        super().__init__(self._take_counted(total_count, probs, logits), validate_args=validate_args)
+        super().__init__(self._take_counted_(total_count, probs, logits), validate_args=validate_args)
 
     mean = formula(lambda self: self.total_count * torch.exp(self.logits))
     mode = formula(lambda self: ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0))

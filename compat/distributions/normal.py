@@ -26,7 +26,7 @@ class Normal(LocationScale, ExponentialFamily):
     """
 
     _mean_carrier_measure = 0
-    _expands = ("loc", "scale")
+    _expands_ = ("loc", "scale")
 
     stddev = formula(lambda self: self.scale)
     variance = formula(lambda self: self.scale.pow(2))

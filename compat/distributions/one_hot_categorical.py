@@ -27,7 +27,7 @@ class OneHotCategorical(OfCategorical):
 
     support = constraints.one_hot
     has_enumerate_support = True
-    _expands: tuple[str, ...] = ("_categorical",)
+    _expands_: tuple[str, ...] = ("_categorical",)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         super().__init__(Categorical(probs, logits), validate_args)

@@ -26,10 +26,10 @@ class Poisson(ExponentialFamily):
     arg_constraints: ClassVar[Any] = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
     rate: Any
-    _expands = ("rate",)
+    _expands_ = ("rate",)
 
     def __init__(self, rate: Any, validate_args: bool | None = None):
-        super().__init__(self._take(rate=rate), validate_args=validate_args)
+        super().__init__(self._take_(rate=rate), validate_args=validate_args)
 
     mean = formula(lambda self: self.rate)
     mode = formula(lambda self: self.rate.floor())

@@ -25,12 +25,12 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
     arg_constraints: ClassVar[Any] = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.real
     has_rsample = True
-    _expands = ("probs", "logits")
-    _keeps = ("_given", "temperature")
+    _expands_ = ("probs", "logits")
+    _keeps_ = ("_given", "temperature")
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         self.temperature = temperature
-        super().__init__(self._take_either(probs, logits), validate_args=validate_args)
+        super().__init__(self._take_either_(probs, logits), validate_args=validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
@@ -64,7 +64,7 @@ class RelaxedBernoulli(TransformedDistribution):
     arg_constraints: ClassVar[Any] = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
     has_rsample = True
-    _own = ()
+    _own_ = ()
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         base = LogitRelaxedBernoulli(temperature, probs, logits)

@@ -24,8 +24,8 @@ class ExpRelaxedCategorical(OfCategorical):
     # The sum of exponentials is one only up to rounding, so it is not checked.
     support = constraints.real_vector
     has_rsample = True
-    _expands = ("_categorical",)
-    _keeps = ("temperature",)
+    _expands_ = ("_categorical",)
+    _keeps_ = ("temperature",)
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         self.temperature = temperature
@@ -65,7 +65,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     arg_constraints: ClassVar[Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
     has_rsample = True
-    _own = ()
+    _own_ = ()
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)

@@ -37,10 +37,10 @@ class StudentT(Distribution):
     df: Any
     loc: Any
     scale: Any
-    _expands = ("df", "loc", "scale", "_chi2")
+    _expands_ = ("df", "loc", "scale", "_chi2")
 
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None):
-        shape = self._take(df=df, loc=loc, scale=scale)
+        shape = self._take_(df=df, loc=loc, scale=scale)
         self._chi2 = Chi2(self.df)
         super().__init__(shape, validate_args=validate_args)
 

@@ -33,7 +33,7 @@ class TransformedDistribution(Distribution):
     """
 
     arg_constraints: ClassVar[Any] = {}
-    _own: tuple[str, ...] = ()
+    _own_: tuple[str, ...] = ()
 
     def __init__(self, base_distribution: Any, transforms: Any, validate_args: bool | None = None):
         self.transforms: list[Any] = _listed(transforms)
@@ -54,10 +54,10 @@ class TransformedDistribution(Distribution):
         super().__init__(forward[:cut], forward[cut:], validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        kind = next(k for k in type(self).__mro__ if "_own" in k.__dict__)
+        kind = next(k for k in type(self).__mro__ if "_own_" in k.__dict__)
         new = self._get_checked_instance(kind, _instance)
         batch_shape = torch.Size(batch_shape)
-        for name in self._own:
+        for name in self._own_:
             setattr(new, name, getattr(self, name).expand(batch_shape))
         shape = batch_shape + self.event_shape
         for transform in reversed(self.transforms):
@@ -78,17 +78,17 @@ class TransformedDistribution(Distribution):
 
     has_rsample = formula(lambda self: self.base_dist.has_rsample)
 
-    def _forward(self, value: Any) -> Any:
+    def _forward_(self, value: Any) -> Any:
         for transform in self.transforms:
             value = transform(value)
         return value
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with torch.no_grad():
-            return self._forward(self.base_dist.sample(sample_shape))
+            return self._forward_(self.base_dist.sample(sample_shape))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        return self._forward(self.base_dist.rsample(sample_shape))
+        return self._forward_(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)
@@ -117,7 +117,7 @@ class TransformedDistribution(Distribution):
         return self._monotonize_cdf(self.base_dist.cdf(value))
 
     def icdf(self, value: Any) -> Any:
-        return self._forward(self.base_dist.icdf(self._monotonize_cdf(value)))
+        return self._forward_(self.base_dist.icdf(self._monotonize_cdf(value)))
 
 
 def _listed(transforms: Any) -> list[Any]:

@@ -38,7 +38,7 @@ _FEW = "Too few dimensions on input"
 class _Plain(Transform):
     """A transform without settings: instances of a class are equal."""
 
-    def _same(self, other: object) -> bool:
+    def _same_(self, other: object) -> bool:
         return isinstance(other, type(self))
 
 
@@ -58,7 +58,7 @@ class ReshapeTransform(Transform):
     """
 
     bijective = True
-    _settings = ("in_shape", "out_shape")
+    _settings_ = ("in_shape", "out_shape")
 
     def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0):
         self.in_shape = torch.Size(in_shape)
@@ -85,12 +85,12 @@ class ReshapeTransform(Transform):
         return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
 
     def forward_shape(self, shape: Any) -> Any:
-        return self._other_shape(shape, self.in_shape, self.out_shape)
+        return self._other_shape_(shape, self.in_shape, self.out_shape)
 
     def inverse_shape(self, shape: Any) -> Any:
-        return self._other_shape(shape, self.out_shape, self.in_shape)
+        return self._other_shape_(shape, self.out_shape, self.in_shape)
 
-    def _other_shape(self, shape: Any, before: Any, after: Any) -> Any:
+    def _other_shape_(self, shape: Any, before: Any, after: Any) -> Any:
         if len(shape) < len(before):
             raise ValueError(_FEW)
         cut = len(shape) - len(before)
@@ -136,7 +136,7 @@ class PowerTransform(Transform):
     domain = constraints.positive
     codomain = constraints.positive
     bijective = True
-    _settings = ("exponent",)
+    _settings_ = ("exponent",)
 
     def __init__(self, exponent: Any, cache_size: int = 0):
         super().__init__(cache_size=cache_size)
@@ -146,7 +146,7 @@ class PowerTransform(Transform):
     def sign(self) -> Any:
         return self.exponent.sign()
 
-    def _same(self, other: object) -> bool:
+    def _same_(self, other: object) -> bool:
         return isinstance(other, PowerTransform) and bool(self.exponent.eq(other.exponent).all())
 
     def _call(self, x: Any) -> Any:
@@ -271,7 +271,7 @@ class AffineTransform(Transform):
     """
 
     bijective = True
-    _settings = ("loc", "scale", "event_dim")
+    _settings_ = ("loc", "scale", "event_dim")
 
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0):
         super().__init__(cache_size=cache_size)
@@ -289,7 +289,7 @@ class AffineTransform(Transform):
     def codomain(self) -> Any:
         return self.domain
 
-    def _same(self, other: object) -> bool:
+    def _same_(self, other: object) -> bool:
         if not isinstance(other, AffineTransform):
             return False
         pairs = ((self.loc, other.loc), (self.scale, other.scale))
@@ -416,13 +416,13 @@ class StickBreakingTransform(_Plain):
     codomain = constraints.simplex
     bijective = True
 
-    def _offset(self, x: Any) -> Any:
+    def _offset_(self, x: Any) -> Any:
         """The offset with which zeros give a uniform vector: by the number of following elements."""
         n = x.shape[-1]
         return n + 1 - x.new_ones(n).cumsum(-1)
 
     def _call(self, x: Any) -> Any:
-        share = _clipped_sigmoid(x - self._offset(x).log())
+        share = _clipped_sigmoid(x - self._offset_(x).log())
         left = (1 - share).cumprod(-1)
         return F.pad(share, [0, 1], value=1) * F.pad(left, [1, 0], value=1)
 
@@ -430,10 +430,10 @@ class StickBreakingTransform(_Plain):
         first = y[..., :-1]
         # The remainder must not become negative by rounding.
         left = torch.clamp(1 - first.cumsum(-1), min=torch.finfo(y.dtype).tiny)
-        return first.log() - left.log() + self._offset(first).log()
+        return first.log() - left.log() + self._offset_(first).log()
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        x = x - self._offset(x).log()
+        x = x - self._offset_(x).log()
         return (-x + F.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
     def forward_shape(self, shape: Any) -> Any:
@@ -496,7 +496,7 @@ class CumulativeDistributionTransform(Transform):
     bijective = True
     codomain = constraints.unit_interval
     sign = +1
-    _settings = ("distribution",)
+    _settings_ = ("distribution",)
 
     def __init__(self, distribution: Any, cache_size: int = 0):
         super().__init__(cache_size=cache_size)

@@ -26,10 +26,10 @@ class Uniform(Distribution):
     has_rsample = True
     low: Any
     high: Any
-    _expands = ("low", "high")
+    _expands_ = ("low", "high")
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None):
-        super().__init__(self._take(low=low, high=high), validate_args=validate_args)
+        super().__init__(self._take_(low=low, high=high), validate_args=validate_args)
 
     @property
     def arg_constraints(self) -> Any:

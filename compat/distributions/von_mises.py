@@ -37,10 +37,10 @@ class VonMises(Distribution):
     support = constraints.real
     loc: Any
     concentration: Any
-    _expands = ("loc", "concentration")
+    _expands_ = ("loc", "concentration")
 
     def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None):
-        super().__init__(self._take(loc=loc, concentration=concentration), validate_args=validate_args)
+        super().__init__(self._take_(loc=loc, concentration=concentration), validate_args=validate_args)
 
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)
@@ -48,7 +48,7 @@ class VonMises(Distribution):
         return found - math.log(2 * math.pi) - _log_bessel(self.concentration, 0)
 
     @lazy_property
-    def _proposal(self) -> Any:
+    def _proposal_(self) -> Any:
         """The parameter of the wrapped Cauchy proposal distribution."""
         k = self.concentration.double()
         tau = 1 + (1 + 4 * k**2).sqrt()
@@ -58,7 +58,7 @@ class VonMises(Distribution):
     def sample(self, sample_shape: Any = ()) -> Any:
         with torch.no_grad():
             shape = self._extended_shape(sample_shape)
-            loc, k, r = self.loc.double(), self.concentration.double(), self._proposal
+            loc, k, r = self.loc.double(), self.concentration.double(), self._proposal_
             x = torch.zeros(shape, dtype=torch.float64, device=self.loc.device)
             done = torch.zeros(shape, dtype=torch.bool, device=self.loc.device)
             while not done.all():

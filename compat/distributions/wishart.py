@@ -46,8 +46,8 @@ class Wishart(ExponentialFamily):
     support = constraints.positive_definite
     has_rsample = True
     _mean_carrier_measure = 0
-    _expands = ("df", "covariance_matrix", "scale_tril", "precision_matrix", "_dist_chi2")
-    _keeps = ("_unbroadcasted_scale_tril",)
+    _expands_ = ("df", "covariance_matrix", "scale_tril", "precision_matrix", "_dist_chi2")
+    _keeps_ = ("_unbroadcasted_scale_tril",)
 
     def __init__(
         self,
@@ -87,40 +87,40 @@ class Wishart(ExponentialFamily):
             "df": constraints.greater_than(self.event_shape[-1] - 1),
         }
 
-    def _matrix(self, found: Any) -> Any:
+    def _matrix_(self, found: Any) -> Any:
         return found.expand(self._batch_shape + self._event_shape)
 
     @lazy_property
     def scale_tril(self) -> Any:
-        return self._matrix(self._unbroadcasted_scale_tril)
+        return self._matrix_(self._unbroadcasted_scale_tril)
 
     @lazy_property
     def covariance_matrix(self) -> Any:
         factor = self._unbroadcasted_scale_tril
-        return self._matrix(factor @ factor.mT)
+        return self._matrix_(factor @ factor.mT)
 
     @lazy_property
     def precision_matrix(self) -> Any:
         factor = self._unbroadcasted_scale_tril
         identity = torch.eye(self._event_shape[-1], dtype=factor.dtype, device=factor.device)
-        return self._matrix(torch.cholesky_solve(identity, factor))
+        return self._matrix_(torch.cholesky_solve(identity, factor))
 
-    def _each(self, values: Any) -> Any:
+    def _each_(self, values: Any) -> Any:
         """A number for each matrix, broadcastable with it."""
         return values.view((*self._batch_shape, 1, 1))
 
-    mean = formula(lambda self: self._each(self.df) * self.covariance_matrix)
+    mean = formula(lambda self: self._each_(self.df) * self.covariance_matrix)
 
     @property
     def mode(self) -> Any:
         factor = self.df - self.covariance_matrix.shape[-1] - 1
-        return self._each(torch.where(factor <= 0, torch.nan, factor)) * self.covariance_matrix
+        return self._each_(torch.where(factor <= 0, torch.nan, factor)) * self.covariance_matrix
 
     @property
     def variance(self) -> Any:
         covariance = self.covariance_matrix
         diagonal = covariance.diagonal(dim1=-2, dim2=-1)
-        return self._each(self.df) * (covariance.pow(2) + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
+        return self._each_(self.df) * (covariance.pow(2) + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
     def _bartlett_sampling(self, sample_shape: Any = ()) -> Any:
         n = self._event_shape[-1]
@@ -139,7 +139,7 @@ class Wishart(ExponentialFamily):
         reproduces its numbers.
         """
         sample = self._bartlett_sampling(sample_shape)
-        again = self._any_of_batch(self.support.check(sample))
+        again = self._any_of_batch_(self.support.check(sample))
         if again.any():
             warn("Singular sample detected.")
         for _ in range(10 if max_try_correction is None else max_try_correction):
@@ -147,10 +147,10 @@ class Wishart(ExponentialFamily):
                 break
             new = self._bartlett_sampling(again[again].shape)
             sample[again] = new
-            again[again.clone()] = self._any_of_batch(~self.support.check(new))
+            again[again.clone()] = self._any_of_batch_(~self.support.check(new))
         return sample
 
-    def _any_of_batch(self, found: Any) -> Any:
+    def _any_of_batch_(self, found: Any) -> Any:
         """For each draw whether it holds for any batch element."""
         dims = tuple(-1 - i for i in range(len(self._batch_shape)))
         return found.amax(dims) if dims else found

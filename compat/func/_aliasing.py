@@ -27,12 +27,12 @@ def view_of(original: Tensor, dim: int, seen: Tensor, result: Tensor, place: int
     Returns:
         None if ``result`` does not share the memory, or the view is not expressible by strides.
     """
-    if result._storage is not seen._storage:
+    if result._storage_ is not seen._storage_:
         return None
-    if result._layout is seen._layout and result._offset == seen._offset:
+    if result._layout_ is seen._layout_ and result._offset_ == seen._offset_:
         return original if result is seen and place == dim else movedim(original, dim, place)
-    layout = result._layout
-    size, stride, offset = tuple(layout.size), layout.stride, result._offset
+    layout = result._layout_
+    size, stride, offset = tuple(layout.size), layout.stride, result._offset_
     if result.dtype is not seen.dtype:
         if seen.dtype.is_complex:
             original = view_as_real(original)
@@ -40,7 +40,7 @@ def view_of(original: Tensor, dim: int, seen: Tensor, result: Tensor, place: int
             size, stride, offset = (*size, 2), (*[2 * s for s in stride], 1), 2 * offset
         else:
             return None  # the bytes viewed as another dtype
-    if (layout.conj, layout.neg) != (seen._layout.conj, seen._layout.neg):
+    if (layout.conj, layout.neg) != (seen._layout_.conj, seen._layout_.neg):
         return None
     shape, strides = ([n for d, n in enumerate(of) if d != dim] for of in (original.shape, original.stride()))
     placing = Placing(Base(tuple(shape), original.dtype), strides, original.storage_offset())
@@ -56,7 +56,7 @@ def view_of(original: Tensor, dim: int, seen: Tensor, result: Tensor, place: int
     whole = as_strided(original, size, tuple(places), start)
     if not paired:
         return whole
-    return view_as_complex(whole) if whole._layout.stride[-1] == 1 else None
+    return view_as_complex(whole) if whole._layout_.stride[-1] == 1 else None
 
 
 def placed_view(whole: Tensor, result: Tensor, place: int) -> Tensor | None:
@@ -71,7 +71,7 @@ def placed_view(whole: Tensor, result: Tensor, place: int) -> Tensor | None:
         None if it is more than a permutation of dimensions, and derivatives would have to go through an ``as_strided``
         view.
     """
-    layout, base = result._layout, result._layout.base
+    layout, base = result._layout_, result._layout_.base
     if layout.conj or layout.neg or layout.dtype is not base.dtype:
         return None
     if layout.size == base.shape and layout.stride == contiguous_strides(base.shape):
@@ -85,12 +85,12 @@ def placed_view(whole: Tensor, result: Tensor, place: int) -> Tensor | None:
     size, stride = list(layout.size), list(layout.stride)
     size.insert(place, whole.shape[0])
     stride.insert(place, whole.stride(0))
-    return as_strided(whole, size, stride, result._offset)
+    return as_strided(whole, size, stride, result._offset_)
 
 
 def _followed(t: Tensor) -> bool:
     """Whether a transform other than ``vmap`` traces a tensor."""
-    x = runtime.ready(t._storage.buffer)
+    x = runtime.ready(t._storage_.buffer)
     while isinstance(x, BatchTracer):
         x = runtime.ready(x.value)
     return isinstance(x, Tracer)

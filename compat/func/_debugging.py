@@ -27,9 +27,9 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
         >>> shapes
         [(torch.Size([3]), torch.Size([2, 3]))]
     """
-    x: Any = tensor._storage.buffer
+    x: Any = tensor._storage_.buffer
     if recurse:
         x = vmap_checks.inmost(x)
     elif isinstance(x, vmap_checks.TRACED):
         x = vmap_checks.wrapped(x)
-    return tensor if x is tensor._storage.buffer else tensor_of(x)
+    return tensor if x is tensor._storage_.buffer else tensor_of(x)

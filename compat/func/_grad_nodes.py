@@ -73,8 +73,8 @@ class Followed(Node):
             assert self.tracer is not None
             known = self.level.known
             for t in self.level.given:
-                x = t._storage.buffer
-                if isinstance(x, ReverseTracer) and t._node is None:
+                x = t._storage_.buffer
+                if isinstance(x, ReverseTracer) and t._node_ is None:
                     known.setdefault(x.slot, (accumulator(t), 0))
             pending, starts, way = {self.tracer.slot}, [], []
             for entry in reversed(self.tracer.interpreter.tape[: self.upto]):
@@ -164,7 +164,7 @@ def mark(t: Tensor, x: Any, name: str | None = None) -> None:
         last = x.interpreter.tape[-1] if x.interpreter.tape else None
         if name is None and last is not None and last[1] is not None and last[4] == x.slot:
             name = node_name(last[0])
-        t._rg, t._node = True, _node_class(name or "TransformBackward0")(x, level)
+        t._rg_, t._node_ = True, _node_class(name or "TransformBackward0")(x, level)
 
 
 def know(t: Tensor, x: Any) -> None:
@@ -204,8 +204,8 @@ class _Hooked:
 
 def hooked(grad: Tensor, t: Tensor) -> Tensor:
     """The gradient of an argument, after the hooks that the function registered on it."""
-    if t._autograd_state is not None and t._node is None:
-        for hook in list((t._autograd_state.hooks or {}).values()):
+    if t._autograd_state_ is not None and t._node_ is None:
+        for hook in list((t._autograd_state_.hooks or {}).values()):
             given = hook(grad)
             grad = grad if given is None else given
     return grad
@@ -217,23 +217,23 @@ def _on_its_own(t: Tensor) -> Any:
     Raises:
         RuntimeError: if the memory is shared: the tape has one entry for both.
     """
-    assert t._view is not None
-    if sys.getrefcount(t._view.base) > 2:
+    assert t._view_ is not None
+    if sys.getrefcount(t._view_.base) > 2:
         raise RuntimeError(
             "a view of a tensor that is used elsewhere cannot have hooks inside a function that torch.func "
             "differentiates; register them on its clone()"
         )
     made = from_buffer(elements(t), contiguous_layout(t.shape, t.dtype, True))
-    t._storage, t._layout, t._offset, t._counter, t._view = made._storage, made._layout, 0, made._storage, None
-    return t._storage.buffer
+    t._storage_, t._layout_, t._offset_, t._counter_, t._view_ = made._storage_, made._layout_, 0, made._storage_, None
+    return t._storage_.buffer
 
 
 def hook(t: Tensor, hooks: Any) -> None:
     """Makes the tape call the hooks of a tensor."""
-    x = runtime.ready(t._storage.buffer)
+    x = runtime.ready(t._storage_.buffer)
     if _level_of(x) is None:
         return
-    if t._view is not None and t._view.base is not None:
+    if t._view_ is not None and t._view_.base is not None:
         x = _on_its_own(t)
     tape = x.interpreter.tape
     for i in range(len(tape) - 1, -1, -1):
@@ -242,5 +242,5 @@ def hook(t: Tensor, hooks: Any) -> None:
             rule, slots, outs, source = tape[i][0], tape[i][2], tape[i][4], tape[i][6]
             if not (isinstance(rule, _Hooked) and rule.hooks is hooks):
                 outs = [outs] if isinstance(outs, int) else outs
-                tape[i] = _Hooked(hooks, t._layout, tape[i], outs.index(x.slot)), None, slots, None, outs, None, source
+                tape[i] = _Hooked(hooks, t._layout_, tape[i], outs.index(x.slot)), None, slots, None, outs, None, source
             return

@@ -26,7 +26,7 @@ def tensors_outside(tree: Any) -> Any:
     def one(x: Any) -> Tensor:
         if not isinstance(x, Tensor):
             raise RuntimeError(f"Expected tensors, got unsupported type {type(x)}")
-        return tensor_of(level_stack.held(outside(array(x)))) if x._storage.base.traced else x
+        return tensor_of(level_stack.held(outside(array(x)))) if x._storage_.base.traced else x
 
     return tree_map(one, tree)
 
@@ -74,12 +74,12 @@ class Flat:
         with self._level() as entered:
             entered.interpreter = interpreter
             given = [place_as(tensor_of(a), x) for a, x in zip(arrays, self.leaves)]
-            memory = [(t._storage, t._storage.buffer) for t in given]
+            memory = [(t._storage_, t._storage_.buffer) for t in given]
             if self.kind == "grad":
-                entered.given = self.given = [t for t in given if t._storage.base.traced]
-                entered.leaves = [t._storage for t in entered.given]
+                entered.given = self.given = [t for t in given if t._storage_.base.traced]
+                entered.leaves = [t._storage_ for t in entered.given]
                 for t in entered.given:
-                    t._rg, t._node = True, None
+                    t._rg_, t._node_ = True, None
             result = self.function(*tree_unflatten(given, self.tree))
             if self.has_aux:
                 result, self.aux = paired(result, f"{self.name}: output of function f should be a tuple: (output, aux)")

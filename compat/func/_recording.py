@@ -30,7 +30,7 @@ class Recording(Interpreter):
         if not level_stack.recorded() or primitive is stop_gradient:
             return bind(primitive, [x.underlying() if isinstance(x, TensorTracer) else x for x in operands], params)
         results = _kernel(primitive, len(operands), params).call([tensor_of(x) for x in operands])
-        found = [lift(t) if t._rg else elements(t) for t in results]
+        found = [lift(t) if t._rg_ else elements(t) for t in results]
         return found if primitive.multiple else found[0]
 
 
@@ -41,7 +41,7 @@ _recording.level = 0.5  # type: ignore[assignment]
 
 def lift(t: Tensor) -> TensorTracer:
     """A tensor that requires grad, as a tracer."""
-    if t._view is not None:
+    if t._view_ is not None:
         sync(t)
     return TensorTracer(_recording, t)
 

@@ -106,8 +106,8 @@ class _Seen(NamedTuple):
     @classmethod
     def of(cls, original: Tensor, element: Tensor, dim: int) -> _Seen:
         """An argument before the function runs."""
-        storage = element._storage
-        return cls(original, dim, element, storage, storage.buffer, element._layout)
+        storage = element._storage_
+        return cls(original, dim, element, storage, storage.buffer, element._layout_)
 
 
 class Mapped:
@@ -290,7 +290,7 @@ class Batch:
             return None
         _check_dim(x, dim)
         place = dim % (x.dim() + 1)
-        views = (view_of(s.original, s.dim, s.element, x, place) for s in self.came if s.element._layout is s.layout)
+        views = (view_of(s.original, s.dim, s.element, x, place) for s in self.came if s.element._layout_ is s.layout)
         return next((view for view in views if view is not None), None)
 
     def _placed(self, x: Any, dim: int | None) -> Any:
@@ -319,7 +319,7 @@ class Batch:
 
     def _whole(self, x: Tensor) -> Tensor | None:
         """The batched memory of a result, batch dimension first; None if it is not its own memory."""
-        storage: Any = x._storage
+        storage: Any = x._storage_
         detached = isinstance(storage, level_stack.DetachedStorage) and storage.forward
         if detached:
             storage = storage.under

@@ -48,7 +48,7 @@ class CountedSizes:
             RuntimeError: or ``error``.
         """
         leaves = tree_leaves(args)
-        here = {n for t in leaves if isinstance(t, _Counted) for n in t._layout.size if n in self._numbers}
+        here = {n for t in leaves if isinstance(t, _Counted) for n in t._layout_.size if n in self._numbers}
         lists = tree_leaves(args, is_leaf=lambda x: isinstance(x, list | tuple) and x is not args)
         given = {n for a in lists if isinstance(a, list | tuple) for n in a if type(n) is int}
         same = (here & given) - {0, 1}
@@ -62,14 +62,14 @@ class CountedSizes:
         """Records the data-dependent results of a call."""
         operands = tensors_in(args)
         if name in _COUNTING or (name in ("__getitem__", "where") and _counts(name, operands)):
-            self._numbers.update(t._layout.size[0] for t in results if t._layout.ndim)
+            self._numbers.update(t._layout_.size[0] for t in results if t._layout_.ndim)
         elif not any(isinstance(t, _Counted) for t in operands):
             return
         else:
-            known = {n for t in operands for n in t._layout.size} | {1}
-            self._numbers.update(n for t in results for n in t._layout.size if n not in known)
+            known = {n for t in operands for n in t._layout_.size} | {1}
+            self._numbers.update(n for t in results for n in t._layout_.size if n not in known)
         for t in results:
-            if type(t) is Tensor and self._numbers & set(t._layout.size):
+            if type(t) is Tensor and self._numbers & set(t._layout_.size):
                 t.__class__ = _Counted
                 t.__dict__["_sizes"] = self
                 self._marked.append(t)
@@ -102,12 +102,12 @@ class _Counted(Tensor):
 
     __slots__ = ()
     __torch_function__ = disabled
-    _shown_as = "tensor"
+    _shown_as_ = "tensor"
 
     @property
     def shape(self) -> Size:
         self._sizes.asked(sys._getframe(1))
-        return self._layout.size
+        return self._layout_.size
 
     def size(self, dim: int | None = None) -> Any:
         self._sizes.asked(sys._getframe(1))
@@ -115,10 +115,10 @@ class _Counted(Tensor):
 
     def numel(self) -> int:
         self._sizes.asked(sys._getframe(1))
-        return self._layout.numel
+        return self._layout_.numel
 
     nelement = numel
 
     def __len__(self) -> int:
         self._sizes.asked(sys._getframe(1))
-        return len(self._layout.size) and self._layout.size[0]
+        return len(self._layout_.size) and self._layout_.size[0]

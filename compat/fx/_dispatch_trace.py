@@ -29,9 +29,9 @@ __all__ = ["Recorder", "current", "record"]
 
 def place(t: Tensor) -> tuple[Any, ...]:
     """The location of a tensor's values: autograd passes operations other objects than the function has."""
-    if t._view is not None:
+    if t._view_ is not None:
         sync(t)
-    return id(t._storage), t._offset, t._layout
+    return id(t._storage_), t._offset_, t._layout_
 
 
 class Recorder(TorchDispatchMode):
@@ -184,7 +184,7 @@ class Recorder(TorchDispatchMode):
         """Adds views to nodes whose tensors were changed by in-place views such as ``squeeze_``."""
         for t, node, (_, offset, layout) in self._held:
             if node.meta.get("val") is t and place(t)[1:] != (offset, layout):
-                node.meta["val"] = wrap(t._storage, layout, offset)
+                node.meta["val"] = wrap(t._storage_, layout, offset)
 
     def __exit__(self, *exc: Any) -> None:
         super().__exit__(*exc)

@@ -162,10 +162,10 @@ class Tracer(TracerBase):
         if path is None:
             return attr_val
         if path not in parameter_proxy_cache:
-            factory: Any = None
-            if self.param_shapes_constant and isinstance(attr_val, Parameter):
-                factory = functools.partial(_parameter_proxy, self, path, attr_val)
-            made_by = {} if factory is None else {"proxy_factory_fn": factory}  # overrides may not take it
+            made_by: dict[str, Any] = {}
+            takes_factory = "proxy_factory_fn" in inspect.signature(self.create_proxy).parameters  # overrides may not
+            if takes_factory and self.param_shapes_constant and isinstance(attr_val, Parameter):
+                made_by["proxy_factory_fn"] = functools.partial(_parameter_proxy, self, path, attr_val)
             parameter_proxy_cache[path] = self.create_proxy(
                 "get_attr", path, (), {}, name=path.replace(".", "_"), **made_by
             )

@@ -53,22 +53,22 @@ class FollowedValues:
 
     def follow(self, t: Tensor, depends: bool) -> None:
         """Follows the storage of a tensor, and those of its component tensors."""
-        storage = t._storage
+        storage = t._storage_
         self._depends[storage] = self._depends.get(storage, False) or depends
         hold(storage, self)
         if type(t) is not Tensor:
             for part in vars(t).values():
-                if isinstance(part, Tensor) and part._storage is not storage:
+                if isinstance(part, Tensor) and part._storage_ is not storage:
                     self.follow(part, depends)
 
     def knows(self, t: Tensor) -> bool:
         """Whether the contents of a tensor's memory depend on arguments."""
-        storage = t._storage
+        storage = t._storage_
         return self._depends.get(storage, False) or any(start <= storage.born < end for start, end in self._ran)
 
     def is_new(self, t: Tensor) -> bool:
         """Whether a tensor's memory was allocated during the trace."""
-        return t._storage.born >= self._since
+        return t._storage_.born >= self._since
 
     @contextmanager
     def operation(self, args: Any) -> Iterator[Callable[[Any], bool]]:
@@ -78,7 +78,7 @@ class FollowedValues:
             args: the operation's arguments.
         """
         given = tensors_in(args)
-        versions = [t._storage.version for t in given]
+        versions = [t._storage_.version for t in given]
         before, start = (self._read, self._drew), begin()
         self._read = self._drew = False
 
@@ -86,7 +86,7 @@ class FollowedValues:
             follows = self._drew or any(map(self.knows, given))
             for t, version in zip(given, versions):
                 # A written storage depends on the operands; and the operation may have reset its class.
-                self.follow(t, follows and t._storage.version != version)
+                self.follow(t, follows and t._storage_.version != version)
             if follows:
                 self._ran.append((start, begin()))
             return follows

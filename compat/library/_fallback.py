@@ -92,7 +92,7 @@ def watch(name: str, operands: Any, found: Any) -> None:
                 _warn_at(t._base, name)  # it was written through the view
         elif t.dtype.category >= 2 and not any(t is g for g in given):
             node = node or WarnNotImplemented(name, given)
-            t._rg, t._node, t._nr = True, node, nr
+            t._rg_, t._node_, t._nr_ = True, node, nr
 
 
 def _warn_at(t: Tensor, name: str) -> None:

@@ -166,11 +166,11 @@ class Operation(OpOverload):
         Raises:
             RuntimeError: if not.
         """
-        taken = {id(t._storage) for t in given}
+        taken = {id(t._storage_) for t in given}
         for t in tree_leaves(found):
             if not isinstance(t, Tensor):
                 continue
-            if id(t._storage) in taken:
+            if id(t._storage_) in taken:
                 raise RuntimeError(
                     f"{self._opname} (with implementation in {self.owner._module}): The output of this custom operator "
                     "(1) must not also be an input to this custom operator and (2) may not alias any inputs to this "
@@ -178,7 +178,7 @@ class Operation(OpOverload):
                     "custom_op(x) and y and x are the same Tensor. Please instead return a clone of the offending "
                     "output tensor(s) (e.g. return x.clone()) or refactor the custom operator to not return y."
                 )
-            taken.add(id(t._storage))
+            taken.add(id(t._storage_))
 
 
 Operation.__module__, Operation.__qualname__ = "torch._ops", "OpOverload"

@@ -50,7 +50,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     __slots__ = ()
     __torch_function__ = disabled
-    _shown_as = "tensor"
+    _shown_as_ = "tensor"
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:
@@ -79,8 +79,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     def __copy__(self) -> Any:
         made = super().__copy__()  # type: ignore[misc]  # attached like all tensor methods
-        if made._counter is not None:
-            made._counter = VersionCounter()  # separate from the counter of its data
+        if made._counter_ is not None:
+            made._counter_ = VersionCounter()  # separate from the counter of its data
         return made
 
     def __repr__(self) -> str:

@@ -115,10 +115,10 @@ class Adafactor(Together):
         super().__setstate__(state)
         count_in_tensors(self.state)
 
-    def _setting_defaults(self) -> dict[str, Any]:
+    def _setting_defaults_(self) -> dict[str, Any]:
         return dict(foreach=None)
 
-    def _row(self, p: Any) -> list[Tensor]:
+    def _row_(self, p: Any) -> list[Tensor]:
         if p.is_complex():
             raise RuntimeError("Adafactor does not support complex parameters")
         state = self.state[p]
@@ -132,11 +132,11 @@ class Adafactor(Together):
                 state["variance"] = zeros_like(p.grad)
         return [p, *state.values(), p.grad]
 
-    def _group_jobs(self, group: Group, parameters: list[Any]) -> list[Job]:
+    def _group_jobs_(self, group: Group, parameters: list[Any]) -> list[Job]:
         eps1, eps2 = group["eps"]
         flags = _Flags(group["maximize"], not is_zero(group["weight_decay"]), eps1 is None)
         settings = (group["lr"], group["beta2_decay"], eps1 or 0.0, eps2, group["d"], group["weight_decay"])
         numbers = [number_of(value) for value in settings]
-        rows = [self._row(p) for p in parameters]
+        rows = [self._row_(p) for p in parameters]
         sizes = sorted({len(row) for row in rows})
         return [Job(_adafactor, flags, numbers, [r for r in rows if len(r) == n], n - 1) for n in sizes]

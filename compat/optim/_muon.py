@@ -114,7 +114,7 @@ class Muon(Together):
         for p in (p for group in self.param_groups for p in group["params"] if p.ndim != 2):
             raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}")
 
-    def _row(self, p: Any) -> list[Tensor]:
+    def _row_(self, p: Any) -> list[Tensor]:
         if p.is_complex():
             raise RuntimeError("Muon does not support complex parameters")
         state = self.state[p]
@@ -122,7 +122,7 @@ class Muon(Together):
             state["momentum_buffer"] = zeros_like(p.grad)
         return [p, state["momentum_buffer"], p.grad]
 
-    def _group_jobs(self, group: Group, parameters: list[Any]) -> list[Job]:
+    def _group_jobs_(self, group: Group, parameters: list[Any]) -> list[Job]:
         coefficients, steps = tuple(map(float, group["ns_coefficients"])), int(group["ns_steps"])
         if steps >= 100:
             raise ValueError("Number of steps must be less than 100 for computational efficiency")
@@ -133,5 +133,5 @@ class Muon(Together):
         for p in parameters:
             size = group["lr"] * _adjusted(group["adjust_lr_fn"], p.shape)
             settings = (group["lr"], size, group["momentum"], group["weight_decay"])
-            jobs.append(Job(_muon, flags, [number_of(value) for value in settings], [self._row(p)], 2))
+            jobs.append(Job(_muon, flags, [number_of(value) for value in settings], [self._row_(p)], 2))
         return jobs

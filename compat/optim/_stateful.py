@@ -42,55 +42,55 @@ class Stateful(Together):
         _state: the names of the state tensors, if these do not depend on the settings.
     """
 
-    _rule: Any
-    _settings: tuple[str, ...]
-    _state: tuple[str, ...]
+    _rule_: Any
+    _settings_: tuple[str, ...]
+    _state_: tuple[str, ...]
 
     @classmethod
-    def _kept(cls, group: Group) -> tuple[str, ...]:
+    def _kept_(cls, group: Group) -> tuple[str, ...]:
         """The names of the state tensors."""
-        return cls._state
+        return cls._state_
 
     @classmethod
-    def _flags(cls, group: Group) -> Any:
+    def _flags_(cls, group: Group) -> Any:
         """The flags that change the update rule."""
         return Flags(group["maximize"], not is_zero(group["weight_decay"]))
 
-    def _start(self, p: Any, group: Group, state: dict[str, Any]) -> None:
+    def _start_(self, p: Any, group: Group, state: dict[str, Any]) -> None:
         """Initializes the state of a parameter."""
         state["step"] = number_tensor()
-        for name in self._kept(group):
+        for name in self._kept_(group):
             state[name] = zeros_like(p.detach())
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         count_in_tensors(self.state)
 
-    def _setting_defaults(self) -> dict[str, Any]:
+    def _setting_defaults_(self) -> dict[str, Any]:
         return {name: value for name, value in _LATER.items() if name in self.defaults}
 
     @classmethod
-    def _numbers(cls, group: Group) -> list[Any]:
+    def _numbers_(cls, group: Group) -> list[Any]:
         values: list[Any] = []
-        for name in cls._settings:
+        for name in cls._settings_:
             value = group[name]
             values += value if isinstance(value, tuple | list) else [value]
         return [number_of(value) for value in values]
 
     @classmethod
-    def _job(cls, group: Group, rows: list[list[Tensor]]) -> Job:
+    def _job_(cls, group: Group, rows: list[list[Tensor]]) -> Job:
         """The job of the rule for rows of tensors."""
-        return Job(cls._rule, cls._flags(group), cls._numbers(group), real_rows(rows), 2 + len(cls._kept(group)))
+        return Job(cls._rule_, cls._flags_(group), cls._numbers_(group), real_rows(rows), 2 + len(cls._kept_(group)))
 
-    def _group_jobs(self, group: Group, parameters: list[Any]) -> list[Job]:
-        kept = self._kept(group)
+    def _group_jobs_(self, group: Group, parameters: list[Any]) -> list[Job]:
+        kept = self._kept_(group)
         rows = []
         for p in parameters:
             state = self.state[p]
             if not state:
-                self._start(p, group, state)
+                self._start_(p, group, state)
             rows.append([p, state["step"], *[state[name] for name in kept], p.grad])
-        return [self._job(group, rows)]
+        return [self._job_(group, rows)]
 
 
 #: Settings of optimizers that their functions take one by one.
@@ -146,9 +146,9 @@ def step_function(kind: type[Stateful], *, state: str, flags: str, settings: str
         if not all(isinstance(t, Tensor) for t in given["state_steps"]):
             raise RuntimeError("API has changed, `state_steps` argument must contain a list of singleton tensors")
         group = given | {n: tuple(given[p] for p in parts) for n, parts in _SEVERAL.items() if parts[0] in given}
-        columns = [given["params"], *[given[kept[n]] for n in ("step", *kind._kept(group))], given["grads"]]
+        columns = [given["params"], *[given[kept[n]] for n in ("step", *kind._kept_(group))], given["grads"]]
         if given["params"]:
-            write_jobs([kind._job(group, [list(row) for row in zip(*columns)])], given["differentiable"])
+            write_jobs([kind._job_(group, [list(row) for row in zip(*columns)])], given["differentiable"])
 
     step.__signature__ = signature  # type: ignore[attr-defined]
     step.__name__ = step.__qualname__ = name

@@ -47,9 +47,9 @@ class Adadelta(Stateful):
         tensor([0.9968])
     """
 
-    _rule = staticmethod(_adadelta)
-    _settings = ("lr", "rho", "eps", "weight_decay")
-    _state = ("square_avg", "acc_delta")
+    _rule_ = staticmethod(_adadelta)
+    _settings_ = ("lr", "rho", "eps", "weight_decay")
+    _state_ = ("square_avg", "acc_delta")
 
     def __init__(
         self,

@@ -51,9 +51,9 @@ class Adagrad(Stateful):
         tensor([0.9000])
     """
 
-    _rule = staticmethod(_adagrad)
-    _settings = ("lr", "lr_decay", "eps", "weight_decay")
-    _state = ("sum",)
+    _rule_ = staticmethod(_adagrad)
+    _settings_ = ("lr", "lr_decay", "eps", "weight_decay")
+    _state_ = ("sum",)
 
     def __init__(
         self,
@@ -85,9 +85,9 @@ class Adagrad(Stateful):
         )  # fmt: skip
         for group in self.param_groups:
             for p in group["params"]:
-                self._start(p, group, self.state[p])
+                self._start_(p, group, self.state[p])
 
-    def _sparse_step(self, group: Group, parameters: list[Any]) -> None:
+    def _sparse_step_(self, group: Group, parameters: list[Any]) -> None:
         if not is_zero(group["weight_decay"]):
             raise RuntimeError("weight_decay option is not compatible with sparse gradients")
         with no_grad():
@@ -100,7 +100,7 @@ class Adagrad(Stateful):
                 root = state["sum"].sparse_mask(grad)._values().sqrt().add(group["eps"])
                 p.add_(sparse_coo_tensor(grad._indices(), grad._values() / root, grad.shape), alpha=-rate)
 
-    def _start(self, p: Any, group: Group, state: dict[str, Any]) -> None:
+    def _start_(self, p: Any, group: Group, state: dict[str, Any]) -> None:
         first = group["initial_accumulator_value"]
         state["step"] = number_tensor()
         state["sum"] = full_like(p.detach(), complex(first, first) if p.is_complex() else first)

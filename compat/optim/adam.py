@@ -65,8 +65,8 @@ class Adam(Stateful):
         tensor([0.9000], requires_grad=True)
     """
 
-    _rule = staticmethod(_adam)
-    _settings = ("lr", "betas", "eps", "weight_decay")
+    _rule_ = staticmethod(_adam)
+    _settings_ = ("lr", "betas", "eps", "weight_decay")
 
     def __init__(
         self,
@@ -101,15 +101,15 @@ class Adam(Stateful):
             ),
         )  # fmt: skip
 
-    def _sparse_step(self, group: Group, parameters: list[Any]) -> None:
+    def _sparse_step_(self, group: Group, parameters: list[Any]) -> None:
         raise RuntimeError("Adam does not support sparse gradients, please consider SparseAdam instead")
 
     @classmethod
-    def _kept(cls, group: Group) -> tuple[str, ...]:
+    def _kept_(cls, group: Group) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
 
     @classmethod
-    def _flags(cls, group: Group) -> _Flags:
+    def _flags_(cls, group: Group) -> _Flags:
         decay = not is_zero(group["weight_decay"])
         return _Flags(group["maximize"], decay, group["decoupled_weight_decay"], group["amsgrad"])
 

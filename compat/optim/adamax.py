@@ -42,9 +42,9 @@ class Adamax(Stateful):
         tensor([0.9000])
     """
 
-    _rule = staticmethod(_adamax)
-    _settings = ("lr", "betas", "eps", "weight_decay")
-    _state = ("exp_avg", "exp_inf")
+    _rule_ = staticmethod(_adamax)
+    _settings_ = ("lr", "betas", "eps", "weight_decay")
+    _state_ = ("exp_avg", "exp_inf")
 
     def __init__(
         self,

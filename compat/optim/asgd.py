@@ -51,9 +51,9 @@ class ASGD(Stateful):
         tensor([0.8000])
     """
 
-    _rule = staticmethod(_asgd)
-    _settings = ("lr", "lambd", "alpha", "t0", "weight_decay")
-    _state = ("eta", "mu", "ax")
+    _rule_ = staticmethod(_asgd)
+    _settings_ = ("lr", "lambd", "alpha", "t0", "weight_decay")
+    _state_ = ("eta", "mu", "ax")
 
     def __init__(
         self,
@@ -78,8 +78,8 @@ class ASGD(Stateful):
             ),
         )  # fmt: skip
 
-    def _start(self, p: Any, group: Group, state: dict[str, Any]) -> None:
-        super()._start(p, group, state)
+    def _start_(self, p: Any, group: Group, state: dict[str, Any]) -> None:
+        super()._start_(p, group, state)
         lr = group["lr"]
         state["eta"] = lr.detach().clone() if isinstance(lr, Tensor) else number_tensor(lr)
         state["mu"] = number_tensor(1.0)

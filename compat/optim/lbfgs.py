@@ -73,27 +73,27 @@ class LBFGS(Optimizer):
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params = self.param_groups[0]["params"]
 
-    def _gradient(self) -> Any:
+    def _gradient_(self) -> Any:
         """The concatenated gradients, complex ones as pairs of reals."""
         grads = [zeros_like(p) if p.grad is None else p.grad.to_dense() for p in self._params]
         return names_of("torch")["cat"]([real(g).reshape(-1) for g in grads])
 
-    def _move(self, t: Any, direction: Any) -> None:
+    def _move_(self, t: Any, direction: Any) -> None:
         start = 0
         for p in map(real, self._params):
             p.add_(direction[start : start + p.numel()].view_as(p), alpha=float(t))
             start += p.numel()
 
-    def _try(self, closure: Callable[[], Any], at: list[Any], t: Any, direction: Any) -> tuple[float, Any]:
+    def _try_(self, closure: Callable[[], Any], at: list[Any], t: Any, direction: Any) -> tuple[float, Any]:
         """Loss and gradient at a point along a direction; the parameters are restored."""
-        self._move(t, direction)
+        self._move_(t, direction)
         loss = float(closure())
-        gradient = self._gradient()
+        gradient = self._gradient_()
         for p, was in zip(self._params, at):
             p.copy_(was)
         return loss, gradient
 
-    def _direction(self, state: dict[str, Any], gradient: Any, history: int) -> Any:
+    def _direction_(self, state: dict[str, Any], gradient: Any, history: int) -> Any:
         """The descent direction: minus the inverse Hessian estimate times the gradient."""
         if state["n_iter"] == 1:
             state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
@@ -143,12 +143,12 @@ class LBFGS(Optimizer):
         loss = before = float(first)
         calls = 1
         state["func_evals"] += 1
-        gradient = self._gradient()
+        gradient = self._gradient_()
         if float(gradient.abs().max()) <= group["tolerance_grad"]:
             return first
         for n in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
-            d = self._direction(state, gradient, group["history_size"])
+            d = self._direction_(state, gradient, group["history_size"])
             state["prev_flat_grad"], before = gradient, loss
             t = group["lr"]
             if state["n_iter"] == 1:
@@ -160,16 +160,16 @@ class LBFGS(Optimizer):
             made = 0
             if search is not None:
                 at = [p.clone() for p in self._params]
-                probe = lambda t, at=at, d=d: self._try(closure, at, t, d)
+                probe = lambda t, at=at, d=d: self._try_(closure, at, t, d)
                 start = Point(0.0, loss, gradient, slope)
                 t, loss, gradient, made = strong_wolfe(probe, t, d, start, tolerance, group["max_eval"] - calls)
-                self._move(t, d)
+                self._move_(t, d)
                 state["t"] = float(t)
             else:
-                self._move(t, d)
+                self._move_(t, d)
                 if n != group["max_iter"]:
                     loss, made = float(closure()), 1
-                    gradient = self._gradient()
+                    gradient = self._gradient_()
             calls += made
             state["func_evals"] += made
             done = float(gradient.abs().max()) <= group["tolerance_grad"] or calls >= group["max_eval"]

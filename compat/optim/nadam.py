@@ -49,9 +49,9 @@ class NAdam(Stateful):
         tensor([0.8944])
     """
 
-    _rule = staticmethod(_nadam)
-    _settings = ("lr", "betas", "eps", "weight_decay", "momentum_decay")
-    _state = ("mu_product", "exp_avg", "exp_avg_sq")
+    _rule_ = staticmethod(_nadam)
+    _settings_ = ("lr", "betas", "eps", "weight_decay", "momentum_decay")
+    _state_ = ("mu_product", "exp_avg", "exp_avg_sq")
 
     def __init__(
         self,
@@ -80,10 +80,10 @@ class NAdam(Stateful):
             ),
         )  # fmt: skip
 
-    _flags = DecoupledFlags.of
+    _flags_ = DecoupledFlags.of
 
-    def _start(self, p: Any, group: Group, state: dict[str, Any]) -> None:
-        super()._start(p, group, state)
+    def _start_(self, p: Any, group: Group, state: dict[str, Any]) -> None:
+        super()._start_(p, group, state)
         state["mu_product"] = number_tensor(1.0)
 
 

@@ -170,7 +170,7 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """The state and the groups, with parameters replaced by indices."""
-        for hook in self._hooks("_optimizer_state_dict_pre_hooks"):
+        for hook in self._hooks_("_optimizer_state_dict_pre_hooks"):
             hook(self)
         numbers: dict[int, int] = {}
         groups = []
@@ -181,7 +181,7 @@ class Optimizer:
             groups.append(packed | {"params": [numbers[id(p)] for p in group["params"]]})
         state = {numbers[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
         result: dict[str, Any] = {"state": state, "param_groups": groups}
-        for hook in self._hooks("_optimizer_state_dict_post_hooks"):
+        for hook in self._hooks_("_optimizer_state_dict_post_hooks"):
             new = hook(self, result)
             if new is not None:
                 result = new
@@ -194,7 +194,7 @@ class Optimizer:
             ValueError: if the number or sizes of the groups differ.
         """
         state_dict = dict(state_dict)
-        for hook in self._hooks("_optimizer_load_state_dict_pre_hooks"):
+        for hook in self._hooks_("_optimizer_load_state_dict_pre_hooks"):
             new = hook(self, state_dict)
             if new is not None:
                 state_dict = new
@@ -220,7 +220,7 @@ class Optimizer:
             if "param_names" in old and "param_names" not in group:
                 group["param_names"] = old["param_names"]
         self.__setstate__({"state": state, "param_groups": saved})
-        for hook in self._hooks("_optimizer_load_state_dict_post_hooks"):
+        for hook in self._hooks_("_optimizer_load_state_dict_post_hooks"):
             hook(self)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -233,16 +233,16 @@ class Optimizer:
         _wrap_step(type(self))
         self.defaults.setdefault("differentiable", False)
         for group in self.param_groups:
-            for name, value in self._setting_defaults().items():
+            for name, value in self._setting_defaults_().items():
                 group.setdefault(name, value)
 
-    def _setting_defaults(self) -> dict[str, Any]:
+    def _setting_defaults_(self) -> dict[str, Any]:
         """The settings that groups saved by an older version may lack."""
         return {}
 
     # ---------------------------------------------------------------- hooks
 
-    def _hooks(self, name: str) -> list[Hook]:
+    def _hooks_(self, name: str) -> list[Hook]:
         return list(getattr(self, name).values())
 
     def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
@@ -353,29 +353,29 @@ class Together(Optimizer):
                 loss = closure()
         if any(group.get("differentiable") for group in self.param_groups):
             with enable_grad():
-                write_recorded(self._jobs())
+                write_recorded(self._jobs_())
         else:
-            self._step()
+            self._step_()
         return loss
 
     @no_grad()
-    def _step(self) -> None:
-        write_together(self._jobs())
+    def _step_(self) -> None:
+        write_together(self._jobs_())
 
-    def _jobs(self) -> list[Job]:
+    def _jobs_(self) -> list[Job]:
         """The jobs of all parameters; initializes missing state."""
         jobs: list[Job] = []
         for group in self.param_groups:
             parameters = [p for p in group["params"] if p.grad is not None]
             rows = [p for p in parameters if p.grad.__class__ is not Tensor and p.grad.is_sparse]
             if rows:
-                self._sparse_step(group, rows)
+                self._sparse_step_(group, rows)
                 parameters = [p for p in parameters if not p.grad.is_sparse]
             if parameters:
-                jobs += self._group_jobs(group, parameters)
+                jobs += self._group_jobs_(group, parameters)
         return jobs
 
-    def _sparse_step(self, group: Group, parameters: list[Any]) -> None:
+    def _sparse_step_(self, group: Group, parameters: list[Any]) -> None:
         """Updates the parameters of a group with sparse gradients.
 
         Raises:
@@ -383,7 +383,7 @@ class Together(Optimizer):
         """
         raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
 
-    def _group_jobs(self, group: Group, parameters: list[Any]) -> list[Job]:
+    def _group_jobs_(self, group: Group, parameters: list[Any]) -> list[Job]:
         """The jobs of the parameters of a group that have gradients."""
         raise NotImplementedError
 
@@ -438,7 +438,7 @@ def number_of(value: Any) -> Any:
 
 def real_rows(rows: list[list[Tensor]]) -> list[list[Tensor]]:
     """Rows with complex tensors as pairs of real ones, with a separate entry for each part."""
-    if not any(row[0]._layout.dtype.is_complex for row in rows):
+    if not any(row[0]._layout_.dtype.is_complex for row in rows):
         return rows
     return [[real(t) for t in row] for row in rows]
 

@@ -51,9 +51,9 @@ class RAdam(Stateful):
         tensor([0.8000])
     """
 
-    _rule = staticmethod(_radam)
-    _settings = ("lr", "betas", "eps", "weight_decay")
-    _state = ("exp_avg", "exp_avg_sq")
+    _rule_ = staticmethod(_radam)
+    _settings_ = ("lr", "betas", "eps", "weight_decay")
+    _state_ = ("exp_avg", "exp_avg_sq")
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class RAdam(Stateful):
             ),
         )  # fmt: skip
 
-    _flags = DecoupledFlags.of
+    _flags_ = DecoupledFlags.of
 
 
 radam = step_function(

@@ -63,8 +63,8 @@ class RMSprop(Stateful):
         tensor([0.9000])
     """
 
-    _rule = staticmethod(_rmsprop)
-    _settings = ("lr", "alpha", "eps", "weight_decay", "momentum")
+    _rule_ = staticmethod(_rmsprop)
+    _settings_ = ("lr", "alpha", "eps", "weight_decay", "momentum")
 
     def __init__(
         self,
@@ -94,12 +94,12 @@ class RMSprop(Stateful):
         )  # fmt: skip
 
     @classmethod
-    def _kept(cls, group: Group) -> tuple[str, ...]:
+    def _kept_(cls, group: Group) -> tuple[str, ...]:
         momentum = ("momentum_buffer",) if group["momentum"] > 0 else ()
         return ("square_avg", *momentum, *(("grad_avg",) if group["centered"] else ()))
 
     @classmethod
-    def _flags(cls, group: Group) -> _RMSpropFlags:
+    def _flags_(cls, group: Group) -> _RMSpropFlags:
         decay = not is_zero(group["weight_decay"])
         return _RMSpropFlags(group["maximize"], decay, group["momentum"] > 0, group["centered"])
 

@@ -48,9 +48,9 @@ class Rprop(Stateful):
         tensor([0.9000])
     """
 
-    _rule = staticmethod(_rprop)
-    _settings = ("etas", "step_sizes")
-    _state = ("prev", "step_size")
+    _rule_ = staticmethod(_rprop)
+    _settings_ = ("etas", "step_sizes")
+    _state_ = ("prev", "step_size")
 
     def __init__(
         self,
@@ -76,11 +76,11 @@ class Rprop(Stateful):
         )  # fmt: skip
 
     @classmethod
-    def _flags(cls, group: Group) -> bool:
+    def _flags_(cls, group: Group) -> bool:
         return group["maximize"]
 
-    def _start(self, p: Any, group: Group, state: dict[str, Any]) -> None:
-        super()._start(p, group, state)
+    def _start_(self, p: Any, group: Group, state: dict[str, Any]) -> None:
+        super()._start_(p, group, state)
         lr = float(group["lr"])
         state["step_size"] = full_like(p.detach(), complex(lr, lr) if p.is_complex() else lr)
 

@@ -95,10 +95,10 @@ class SGD(Together):
             ),
         )  # fmt: skip
 
-    def _setting_defaults(self) -> dict[str, Any]:
+    def _setting_defaults_(self) -> dict[str, Any]:
         return dict(nesterov=False, maximize=False, foreach=None, differentiable=False, fused=False)
 
-    def _group_jobs(self, group: Group, parameters: list[Any]) -> list[Job]:
+    def _group_jobs_(self, group: Group, parameters: list[Any]) -> list[Job]:
         states = [self.state[p] for p in parameters] if group["momentum"] != 0 else []
         means = [state.get("momentum_buffer") for state in states]
         jobs = _jobs(group, parameters, [p.grad for p in parameters], means)
@@ -106,7 +106,7 @@ class SGD(Together):
             state["momentum_buffer"] = mean
         return jobs
 
-    def _sparse_step(self, group: Group, parameters: list[Any]) -> None:
+    def _sparse_step_(self, group: Group, parameters: list[Any]) -> None:
         means = [self.state[p].get("momentum_buffer") for p in parameters]
         _sparse(group, parameters, [p.grad for p in parameters], means)
         for p, mean in zip(parameters, means):

@@ -57,19 +57,19 @@ class SparseAdam(Together):
         if found:
             raise ValueError(f"Complex params at indices {found}: SparseAdam does not support complex parameters")
 
-    def _group_jobs(self, group: Group, parameters: list[Any]) -> list[Job]:
+    def _group_jobs_(self, group: Group, parameters: list[Any]) -> list[Job]:
         raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
 
-    def _sparse_step(self, group: Group, parameters: list[Any]) -> None:
+    def _sparse_step_(self, group: Group, parameters: list[Any]) -> None:
         with no_grad():
             for p in parameters:
                 state = self.state[p]
                 if not state:
                     state.update(step=0, exp_avg=zeros_like(p.detach()), exp_avg_sq=zeros_like(p.detach()))
                 state["step"] += 1
-                self._change(p, (-p.grad if group["maximize"] else p.grad).coalesce(), state, group)
+                self._change_(p, (-p.grad if group["maximize"] else p.grad).coalesce(), state, group)
 
-    def _change(self, p: Any, grad: Any, state: dict[str, Any], group: Group) -> None:
+    def _change_(self, p: Any, grad: Any, state: dict[str, Any], group: Group) -> None:
         """Updates the rows of a parameter at its gradient's indices, and their means."""
         if not grad._nnz():
             return

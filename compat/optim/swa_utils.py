@@ -221,7 +221,7 @@ class SWALR(LRScheduler):
             step = max(1, step)
         before, now = self._way(step - 1), self._way(step)
         rates = []
-        for group in self._groups:
+        for group in self._groups_:
             goal, rate = group["swa_lr"], group["lr"]
             start = goal if before == 1 else (rate - before * goal) / (1 - before)
             rates.append(goal * now + start * (1 - now))

@@ -58,7 +58,7 @@ class Log(TorchDispatchMode):
         return result
 
     def _name(self, t: Tensor) -> str:
-        return f"${self._numbers.setdefault(id(t._storage), (len(self._numbers), t))[0]}"
+        return f"${self._numbers.setdefault(id(t._storage_), (len(self._numbers), t))[0]}"
 
     def _shown(self, value: Any) -> str:
         named = tree_map(lambda v: _Name(self._name(v)) if isinstance(v, Tensor) else v, value)

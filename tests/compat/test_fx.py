@@ -294,6 +294,7 @@ def test_parameters_of_a_tracer_that_overrides_create_proxy() -> None:
         def forward(self, x: Any) -> Any:
             return x * self.weight
 
-    graph = Named().trace(Scale())
-    assert [node.op for node in graph.nodes] == ["placeholder", "get_attr", "call_function", "output"]
-    assert [node.op for node in list(graph.nodes)[2]._input_nodes] == ["placeholder", "get_attr"]
+    for constant in (False, True):
+        graph = Named(param_shapes_constant=constant).trace(Scale())
+        assert [node.op for node in graph.nodes] == ["placeholder", "get_attr", "call_function", "output"]
+        assert [node.op for node in list(graph.nodes)[2]._input_nodes] == ["placeholder", "get_attr"]

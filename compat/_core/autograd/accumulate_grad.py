@@ -49,7 +49,7 @@ class AccumulateGrad(Node):
 
     def __init__(self, variable: Tensor):
         self.variable = variable
-        self.size = variable._layout.size
+        self.size = variable._layout_.size
         self._hooks = None
 
     def name(self) -> str:
@@ -58,20 +58,20 @@ class AccumulateGrad(Node):
     @property
     def particular(self) -> bool:
         """Whether gradients must be converted first: the leaf was resized, or has a ``grad_dtype``."""
-        meta = self.variable._autograd_state
-        return self.size != self.variable._layout.size or (meta is not None and meta.grad_dtypes is not None)
+        meta = self.variable._autograd_state_
+        return self.size != self.variable._layout_.size or (meta is not None and meta.grad_dtypes is not None)
 
     def fitted(self, nr: int, grad: Tensor, make_error: Callable[[str], Exception]) -> Tensor:
-        meta = self.variable._autograd_state
+        meta = self.variable._autograd_state_
         if meta is None or meta.grad_dtypes is None:
             return super().fitted(nr, grad, make_error)
         return fit(grad, (self.size, meta.grad_dtypes[0] if meta.grad_dtypes else grad.dtype), make_error)
 
     def expects(self, nr: int) -> tuple[Size, Dtype] | None:
-        return (self.size, self.variable._layout.dtype) if nr == 0 else None
+        return (self.size, self.variable._layout_.dtype) if nr == 0 else None
 
     def program(self) -> Program:
-        dtype = self.variable._layout.dtype.numpy
+        dtype = self.variable._layout_.dtype.numpy
         assert dtype is not None
         return stage(lambda grad: [grad], [ArrayType(tuple(self.size), dtype)], name="AccumulateGrad")
 
@@ -79,9 +79,9 @@ class AccumulateGrad(Node):
         grad = grads[0]
         variable = self.variable
         meta = autograd_of(variable)
-        if grad is None or not variable._rg:
+        if grad is None or not variable._rg_:
             pass  # no gradient, or the leaf no longer requires grad; hooks run nevertheless
-        elif variable._node is not None:
+        elif variable._node_ is not None:
             raise RuntimeError("leaf variable has been moved into the graph interior")
         elif mode.task is not None and mode.task.grads is not None:
             before = mode.task.grads.get(variable)
@@ -96,7 +96,7 @@ class AccumulateGrad(Node):
                 meta.grad = added(meta.grad, grad)
             else:
                 meta.grad.add_(grad)
-            if meta.grad._layout.stride != variable._layout.stride and mode.lays_out:
+            if meta.grad._layout_.stride != variable._layout_.stride and mode.lays_out:
                 _check_layout(meta.grad, variable)
         if meta.post_accumulate:
             for hook in list(meta.post_accumulate.values()):
@@ -126,32 +126,32 @@ def _owned(variable: Tensor, grads: Sequence[Any]) -> Tensor:
 
     alone = sys.getrefcount(grads[0]) == 2  # the list, and the argument just now
     grad: Tensor = grads[0]
-    layout = variable._layout
+    layout = variable._layout_
     stride = layout.stride if layout.dense else contiguous_strides(layout.size)
     if overrides_operators(grad) and grad.layout is not strided:
         whole = not grad.is_sparse or (grad._values().is_contiguous() and grad._indices().is_contiguous())
         return grad.detach() if alone and whole else grad.clone()
     if overrides_operators(grad):
         return grad.detach() if grad.stride() == stride else grad.clone()
-    found = grad._layout
+    found = grad._layout_
     whole = found.whole and not found.conj and not found.neg and found.base.device is layout.base.device
-    if grad._view is PASSING and mode.task.hands_over(grad):
+    if grad._view_ is PASSING and mode.task.hands_over(grad):
         if all(n < 2 or a == b for n, a, b in zip(found.size, found.stride, stride)):
-            grad._view = SHARED
+            grad._view_ = SHARED
             return grad
     if not mode.grad and alone and not mode.lays_out:
         return grad.detach()
     if not mode.grad and whole and (found.stride == stride if found.size == layout.size else _obeys(found, layout)):
-        storage = grad._storage
+        storage = grad._storage_
         if storage.base.traced and level_stack.state.duals is not None:
             return grad.detach()  # drops its tangent
-        return wrap(storage, found) if alone and grad._view is None else from_buffer(storage.buffer, found)
+        return wrap(storage, found) if alone and grad._view_ is None else from_buffer(storage.buffer, found)
     return variable.detach().new_empty_strided(layout.size, stride, dtype=grad.dtype).copy_(grad)
 
 
 def _check_layout(grad: Tensor, variable: Tensor) -> None:
     """Warns once about a gradient whose strides differ from the layout contract."""
-    if overrides_operators(grad) or _obeys(grad._layout, variable._layout):
+    if overrides_operators(grad) or _obeys(grad._layout_, variable._layout_):
         return
     Once.warn(
         "grad and param do not obey the gradient layout contract. This is not an error, but may impair performance.\n"
@@ -174,9 +174,9 @@ AccumulateGrad.__module__ = "builtins"
 
 def accumulator(leaf: Tensor) -> AccumulateGrad:
     """The ``AccumulateGrad`` node of a leaf; the same one while there are references to it."""
-    meta = leaf._autograd_state
+    meta = leaf._autograd_state_
     if meta is None:
-        meta = leaf._autograd_state = Autograd()
+        meta = leaf._autograd_state_ = Autograd()
     elif meta.accumulator is not None:
         found = meta.accumulator()
         if found is not None:
@@ -188,12 +188,12 @@ def accumulator(leaf: Tensor) -> AccumulateGrad:
 
 def leaf_edge(t: Tensor) -> Edge:
     """The edge to a leaf's ``AccumulateGrad`` node."""
-    view = t._view
+    view = t._view_
     if (
         view is not None
         and view.base is not None
         and view.base.requires_grad
-        and not (t._autograd_state and t._autograd_state.own)
+        and not (t._autograd_state_ and t._autograd_state_.own)
     ):
         # A view made without recording inherits requires_grad from its base, but no gradient reaches that.
         return NO_EDGE
@@ -205,4 +205,4 @@ def edge_of(t: Tensor) -> Edge:
     if not t.requires_grad:
         return NO_EDGE
     node = t.grad_fn
-    return leaf_edge(t) if node is None else (node, t._nr)
+    return leaf_edge(t) if node is None else (node, t._nr_)

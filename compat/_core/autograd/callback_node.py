@@ -133,5 +133,5 @@ def pulled(name: str, result: Tensor, operands: Sequence[Tensor], pull: Pull, /,
     node.saved = tuple([save(t) for t in tensors.values()])
     node.others, node.pull = others, pull
     node.result = result.shape, result.dtype
-    result._rg, result._node, result._nr = True, node, 0
+    result._rg_, result._node_, result._nr_ = True, node, 0
     return result

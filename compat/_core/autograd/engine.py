@@ -147,7 +147,7 @@ class _Task:
 
     def hands_over(self, grad: Tensor) -> bool:
         """Whether a gradient shares the storage of a root's gradient, and no other node is going to use it."""
-        given = any(g is not None and g._storage is grad._storage for g in self.given)
+        given = any(g is not None and g._storage_ is grad._storage_ for g in self.given)
         return given and not any(g is grad for grads in self.arrived.values() for g in grads)
 
     # ---------------------------------------------------------------- during

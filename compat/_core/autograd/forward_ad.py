@@ -85,7 +85,7 @@ class DualStorage(UntypedStorage):
         size = tuple(primal.shape)
         self.layout: Layout = dense_layout(size, preserved_strides(size, primal.stride()), primal.dtype, traced=True)
         self.base = self.layout.base
-        self.version, self.born = 0, primal._storage.born
+        self.version, self.born = 0, primal._storage_.born
 
     @property
     def buffer(self) -> Any:
@@ -109,13 +109,13 @@ class DualStorage(UntypedStorage):
 
     def shows_all(self, t: Tensor) -> bool:
         """Whether a tensor over this storage has the layout of the dual tensor itself."""
-        mine, own = self.layout, t._layout
+        mine, own = self.layout, t._layout_
         same = (own.size, own.stride, own.dtype) == (mine.size, mine.stride, mine.dtype)
-        return same and not t._offset and (own.conj, own.neg) == (mine.conj, mine.neg)
+        return same and not t._offset_ and (own.conj, own.neg) == (mine.conj, mine.neg)
 
     def data_ptr(self) -> int:
         """The address of the primal's memory."""
-        return self.primal._storage.data_ptr()
+        return self.primal._storage_.data_ptr()
 
 
 class DetachedDual(level_stack.DetachedStorage):
@@ -157,11 +157,11 @@ class DetachedDual(level_stack.DetachedStorage):
 def separate(t: Tensor) -> None:
     """Gives a tensor that was detached inside a level, or a view of one, a separate tangent."""
     duals = level_stack.state.duals
-    root = t if t._view is None or t._view.base is None else t._view.base
-    if duals is not None and root._view is DETACHED_DUAL:
-        if not isinstance(root._storage, DetachedDual):
-            root._storage = DetachedDual(root._storage, duals)
-        t._storage = root._storage
+    root = t if t._view_ is None or t._view_.base is None else t._view_.base
+    if duals is not None and root._view_ is DETACHED_DUAL:
+        if not isinstance(root._storage_, DetachedDual):
+            root._storage_ = DetachedDual(root._storage_, duals)
+        t._storage_ = root._storage_
 
 
 def _elements(t: Tensor) -> Any:
@@ -172,8 +172,8 @@ def _elements(t: Tensor) -> Any:
 def _assign(t: Tensor, elements: Any) -> None:
     """Writes elements into a tensor's memory without recording."""
     elements = array(tensor_of(elements).detach())
-    storage = t._storage
-    storage.write(strided_access.write(storage.buffer, t._layout, t._offset, elements))
+    storage = t._storage_
+    storage.write(strided_access.write(storage.buffer, t._layout_, t._offset_, elements))
     traced = isinstance(elements, Tracer)
     if traced and not storage.base.traced:
         storage.base = Base(storage.base.shape, storage.base.dtype, True)
@@ -234,7 +234,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     storage = DualStorage(tensor, tangent if _alike(tensor, tangent) else tangent.to(tensor.dtype, copy=True), duals)
     made = tensor.view_as(tensor)
-    made._storage, made._layout, made._offset = storage, storage.layout, 0
+    made._storage_, made._layout_, made._offset_ = storage, storage.layout, 0
     storage.dual = weakref.ref(made)
     return made
 
@@ -242,12 +242,12 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 def _alike(tensor: Tensor, tangent: Tensor) -> bool:
     """Whether two tensors have the same strides and offset in storages of the same size, so that their views do,
     too."""
-    one, other = tensor._layout, tangent._layout
+    one, other = tensor._layout_, tangent._layout_
     moving = [(a, b) for a, b, n in zip(one.stride, other.stride, one.size) if n > 1]
     return (
         (one.dtype, one.conj, one.neg, one.base.numel) == (other.dtype, other.conj, other.neg, other.base.numel)
         and all(a == b for a, b in moving)
-        and (tensor._offset == tangent._offset or not one.numel)
+        and (tensor._offset_ == tangent._offset_ or not one.numel)
     )
 
 
@@ -281,24 +281,24 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     duals = level_stack.state.duals
     if level != 0 or duals is None:
         raise RuntimeError("Invalid level given to _fw_primal")
-    storage = tensor._storage
+    storage = tensor._storage_
     if isinstance(storage, DualStorage) and storage.duals is duals and not _mode.inference:
         if storage.shows_all(tensor):
             return UnpackedDualTensor(_primal(tensor, storage), storage.tangent)
     tangent = _tangent(tensor, duals)
     if tangent is None:
         return UnpackedDualTensor(tensor.view_as(tensor), None)
-    x: Any = strided_access.read(storage.buffer, tensor._layout, tensor._offset)
+    x: Any = strided_access.read(storage.buffer, tensor._layout_, tensor._offset_)
     seen = _part(tensor, storage) if isinstance(storage, DualStorage) and storage.duals is duals else None
     return UnpackedDualTensor(tensor_of(x.primal), tensor_of(tangent) if seen is None else seen)
 
 
 def _part(t: Tensor, storage: DualStorage) -> Tensor | None:
     """The view of a dual tensor's tangent for a view of the dual; None if the layouts differ."""
-    mine, own, whole = t._layout, storage.tangent._layout, storage.layout
+    mine, own, whole = t._layout_, storage.tangent._layout_, storage.layout
     if own.stride != whole.stride or (mine.dtype, mine.conj, mine.neg) != (own.dtype, own.conj, own.neg):
         return None
-    made: Tensor = storage.tangent.as_strided(mine.size, mine.stride, t._offset + storage.tangent._offset)
+    made: Tensor = storage.tangent.as_strided(mine.size, mine.stride, t._offset_ + storage.tangent._offset_)
     return made
 
 
@@ -319,9 +319,9 @@ def is_dual(t: Tensor) -> bool:
 
 def _tangent(t: Tensor, duals: Duals) -> Any:
     """A tensor's tangent as an array; None if it has none."""
-    if not _mode.forward or not t._storage.base.traced:
+    if not _mode.forward or not t._storage_.base.traced:
         return None
-    x = strided_access.read(t._storage.buffer, t._layout, t._offset)
+    x = strided_access.read(t._storage_.buffer, t._layout_, t._offset_)
     return x.tangent if isinstance(x, ForwardTracer) and x.interpreter is duals else None
 
 

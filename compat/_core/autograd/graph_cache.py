@@ -150,10 +150,10 @@ class Walk:
         return place
 
     def _tensor(self, t: Tensor, key: list[Any]) -> None:
-        layout = t._layout
-        key += (layout, self._buffer(t._storage.buffer))
+        layout = t._layout_
+        key += (layout, self._buffer(t._storage_.buffer))
         if not layout.whole:
-            key.append(t._offset)
+            key.append(t._offset_)
 
     def _saved(self, saved: Sequence[Any], key: list[Any]) -> bool:
         """Collects a node's saved values; False if the engine must unpack them or raise an error."""
@@ -161,9 +161,9 @@ class Walk:
         for entry in saved:
             if type(entry) is tuple:
                 t, version = entry
-                if t._counter.version != version:
+                if t._counter_.version != version:
                     raise modified(t, version)
-                storage, layout = t._storage, t._layout
+                storage, layout = t._storage_, t._layout_
                 if layout.base is not storage.base:
                     return False
             elif type(entry) is SavedResult:
@@ -187,16 +187,16 @@ class Walk:
     def _leaf(self, node: Any, key: list[Any]) -> bool:
         """Collects a leaf and its present gradient; False if the engine must accumulate it."""
         variable = node.variable
-        meta = variable._autograd_state
-        key.append(variable._layout)
+        meta = variable._autograd_state_
+        key.append(variable._layout_)
         self.leaves.append(node)
         if meta is None or meta.grad is None:
             key.append(None)
-        elif meta.grad._view is not None or meta.grad._node is not None or overrides_operators(meta.grad):
+        elif meta.grad._view_ is not None or meta.grad._node_ is not None or overrides_operators(meta.grad):
             return False
         else:
             self._tensor(meta.grad, key)
-        leaf = variable._rg and variable._node is None and not node.particular
+        leaf = variable._rg_ and variable._node_ is None and not node.particular
         return leaf and (meta is None or not (meta.hooks or meta.post_accumulate))
 
 
@@ -238,7 +238,7 @@ class Marks:
 
 
 def _layout(entry: Any) -> Layout:
-    return entry[0]._layout if entry.__class__ is tuple else entry.layout
+    return entry[0]._layout_ if entry.__class__ is tuple else entry.layout
 
 
 def sweep(
@@ -293,7 +293,7 @@ def _again(found: Sweep, walk: Walk) -> None:
         if layout is not None:
             meta.grad = from_buffer(buffer, layout)
         elif meta.grad is not None:
-            storage = meta.grad._storage
+            storage = meta.grad._storage_
             storage.write(buffer)
             bump_version(meta.grad)
 
@@ -302,7 +302,7 @@ def _number(node: Any, which: int) -> Any:
     if which >= 0:
         return node.numbers[which]
     entry = node.saved[~which]
-    return entry[0]._offset if entry.__class__ is tuple else entry.offset
+    return entry[0]._offset_ if entry.__class__ is tuple else entry.offset
 
 
 # ---------------------------------------------------------------- the first pass of a structure
@@ -310,7 +310,7 @@ def _number(node: Any, which: int) -> Any:
 
 def _first(walk: Walk, engine: Callable[[Marks | None], None]) -> Sweep | None:
     """Runs the engine and joins the recorded operations to one; None if that is not possible."""
-    before = [None if n.variable._autograd_state is None else n.variable._autograd_state.grad for n in walk.leaves]
+    before = [None if n.variable._autograd_state_ is None else n.variable._autograd_state_.grad for n in walk.leaves]
     marks = Marks()
     with runtime.segment() as segment:
         engine(marks)
@@ -322,10 +322,10 @@ def _first(walk: Walk, engine: Callable[[Marks | None], None]) -> Sweep | None:
     places = {id(b): i for i, b in enumerate([*walk.buffers, *constants])}
     leaves: list[tuple[Layout | None, Any]] = []
     for node, grad in zip(walk.leaves, before):
-        now = node.variable._autograd_state.grad  # type: ignore[union-attr]
-        if now is None or now._view is not None:  # it may reuse the storage of a root's gradient
+        now = node.variable._autograd_state_.grad  # type: ignore[union-attr]
+        if now is None or now._view_ is not None:  # it may reuse the storage of a root's gradient
             return None
-        leaves.append((now._layout if now is not grad else None, now._storage.buffer))
+        leaves.append((now._layout_ if now is not grad else None, now._storage_.buffer))
     if any(id(b) not in places for b in segment.inputs):
         return None
     wanted = list(dict.fromkeys(i for _, b in leaves if (i := segment.place_of(b)) is not None))

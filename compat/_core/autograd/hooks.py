@@ -38,7 +38,7 @@ class Hooks:
 
 def hooks_of_leaf(node: Any) -> Hooks | None:
     """The hooks of an ``AccumulateGrad`` node. The leaf keeps its tensor hooks, since its node may be freed."""
-    meta = node.variable._autograd_state
+    meta = node.variable._autograd_state_
     if meta is None or not meta.hooks:
         return node._hooks
     hooks = node.hooks()

@@ -222,7 +222,7 @@ def _is_shown(name: str) -> bool:
 
 def overrides_operators(t: Tensor) -> bool:
     """Whether the type of a tensor overrides operations (``compat._core.dispatch.torch_dispatch``)."""
-    return t.__class__ is not Tensor and bool(t._overrides_operators)
+    return t.__class__ is not Tensor and bool(t._overrides_operators_)
 
 
 def fit(grad: Tensor, expected: tuple[Size, Dtype] | None, make_error: Callable[[str], Exception]) -> Tensor:

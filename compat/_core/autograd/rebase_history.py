@@ -19,7 +19,7 @@ from compat._core.autograd.saved_variable import comes_from
 from compat._core.memory.numpy_storage import rejoin
 from compat._core.memory.strides import Layout
 from compat._core.tensor.autograd_state import View
-from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, regenerate, set_regenerate
 from compat._core.transforms.grad_mode import mode, next_sequence
 from compat._core.transforms.logical_strides import seen_at
@@ -47,8 +47,8 @@ _ORIGINS = {
 
 def view_error(t: Tensor, view: View, what: str) -> RuntimeError:
     """The error for a view on which in-place operations cannot be recorded."""
-    node = t._node
-    name = "" if node is None else f"Output {t._nr} of {re.sub(r'Backward[0-9]*$', '', node.name())} is a view"
+    node = t._node_
+    name = "" if node is None else f"Output {t._nr_} of {re.sub(r'Backward[0-9]*$', '', node.name())} is a view"
     reason = _ORIGINS[view.origin]
     if node is not None and view.origin in ("multiple", "function"):
         return RuntimeError(f"{name} and {what} modified inplace.{reason}")
@@ -69,13 +69,13 @@ def check_recorded(t: Tensor) -> None:
     Raises:
         RuntimeError: for a leaf that requires grad, a view of one, and views whose history cannot be rebased.
     """
-    view = t._view
+    view = t._view_
     if view is not None and view.base is not None:
         if view.origin:
             raise view_error(t, view, "is being")
-        if view.base._node is None and view.base._rg:
+        if view.base._node_ is None and view.base._rg_:
             raise _of_leaf("a view of a leaf")
-    if t._rg and t._node is None:
+    if t._rg_ and t._node_ is None:
         raise _of_leaf("a leaf")
 
 
@@ -83,25 +83,24 @@ def check_recorded(t: Tensor) -> None:
 
 
 def _edge(t: Tensor) -> Edge:
-    if not t._rg:
+    if not t._rg_:
         return NO_EDGE
-    return (accumulator(t), 0) if t._node is None else (t._node, t._nr)
+    return (accumulator(t), 0) if t._node_ is None else (t._node_, t._nr_)
 
 
 def set_history(t: Tensor, node: Node, nr: int) -> None:
     """Sets the ``grad_fn`` of ``t``; ``retain_grad`` moves to the new node."""
-    old, old_nr = t._node, t._nr
-    t._rg, t._node, t._nr = True, node, nr
-    if t._autograd_state is None:
+    old, old_nr = t._node_, t._nr_
+    t._rg_, t._node_, t._nr_ = True, node, nr
+    if t._autograd_state_ is None:
         return
-    t._autograd_state.hooks = None
-    if t._autograd_state.retains and old is not None:
+    t._autograd_state_.hooks = None
+    if t._autograd_state_.retains and old is not None:
         ref = old.hooks().retains.pop(old_nr, None)
         if ref is not None:
             node.hooks().retains[nr] = ref
 
 
-@function("Tensor._rebase_history")
 def rebase_checked(t: Tensor, node: Node, nr: int = 0) -> None:
     """``rebase``, after ``check_recorded``: for writes by custom functions."""
     check_recorded(t)
@@ -110,7 +109,7 @@ def rebase_checked(t: Tensor, node: Node, nr: int = 0) -> None:
 
 def rebase(t: Tensor, node: Node, nr: int = 0) -> None:
     """Makes ``node`` the ``grad_fn`` of a tensor that its operation has written; for a view, rebases its base."""
-    view = t._view
+    view = t._view_
     if view is None or view.base is None:
         set_history(t, node, nr)
         return
@@ -119,8 +118,8 @@ def rebase(t: Tensor, node: Node, nr: int = 0) -> None:
     set_history(base, CopySlices(base, t, node), 0)
     regenerate(t)
     comes_from(node, t)  # the node is not in the graph itself
-    if t._counter is not None:
-        view.version = t._counter.version
+    if t._counter_ is not None:
+        view.version = t._counter_.version
 
 
 class CopySlices(Node):
@@ -133,7 +132,7 @@ class CopySlices(Node):
 
     def __init__(self, base: Tensor, view: Tensor, fn: Node):
         self._fn: Node | None = fn
-        self._size, self._stride, self._dtype = base._layout.size, base._layout.stride, base._layout.dtype
+        self._size, self._stride, self._dtype = base._layout_.size, base._layout_.stride, base._layout_.dtype
         self._steps = steps_of(view)
         self.next_functions = (_edge(base), *fn.next_functions[1:])
         self._sequence = next_sequence()
@@ -183,7 +182,7 @@ def part(layout: Layout, shift: int) -> Step:
     """The step to a layout at an offset of ``shift`` elements from the tensor's."""
 
     def step(t: Tensor) -> Tensor:
-        stride, offset = seen_at(t, layout, t._offset + shift)
+        stride, offset = seen_at(t, layout, t._offset_ + shift)
         made: Tensor = names_of("Tensor")["as_strided"](t, tuple(layout.size), stride, offset)
         return made
 
@@ -192,22 +191,22 @@ def part(layout: Layout, shift: int) -> Step:
 
 def extended(plan: Any, t: Tensor, layout: Layout, offset: int) -> tuple[Step, ...]:
     """The steps to a view of ``t`` that a plan makes."""
-    view = t._view
+    view = t._view_
     base = None if view is None else view.base
     steps: tuple[Step, ...] = () if view is None or base is None else view.steps
     if not plan.converts:
-        return (*steps, part(layout, offset - t._offset))
+        return (*steps, part(layout, offset - t._offset_))
     if not steps and base is not None:
-        steps = (part(t._layout, t._offset - base._offset),)
+        steps = (part(t._layout_, t._offset_ - base._offset_),)
     return (*steps, plan.op.function)
 
 
 def steps_of(t: Tensor) -> tuple[Step, ...]:
     """The steps from a view's base to the view."""
-    view: View | None = t._view
+    view: View | None = t._view_
     assert view is not None
     assert view.base is not None
-    return view.steps or (part(t._layout, t._offset - view.base._offset),)
+    return view.steps or (part(t._layout_, t._offset_ - view.base._offset_),)
 
 
 def cut(base: Tensor, steps: tuple[Step, ...]) -> Tensor:
@@ -219,10 +218,10 @@ def cut(base: Tensor, steps: tuple[Step, ...]) -> Tensor:
 
 def _regenerate(t: Tensor) -> None:
     """Gives a view the ``grad_fn`` of a new view of its base, mostly ``AsStridedBackward0``."""
-    view = t._view
+    view = t._view_
     assert view is not None
     assert view.base is not None
-    if t._node is None and not view.base._rg:
+    if t._node_ is None and not view.base._rg_:
         return  # the writes to the base were not recorded
     if view.origin:
         raise view_error(t, view, "its base or another view of its base has been")
@@ -231,7 +230,7 @@ def _regenerate(t: Tensor) -> None:
         made = cut(view.base, steps_of(t))
     finally:
         mode.grad = before
-    set_history(t, made._node, 0)
+    set_history(t, made._node_, 0)
 
 
 set_regenerate(_regenerate)

@@ -46,11 +46,11 @@ class SavedResult:
     __slots__ = ("storage", "layout", "offset", "counter", "version", "nr", "maker")
 
     def __init__(self, t: Tensor, nr: int):
-        self.storage = t._storage
-        self.layout = t._layout
-        self.offset = t._offset
-        self.counter = t._counter
-        self.version = t._counter.version
+        self.storage = t._storage_
+        self.layout = t._layout_
+        self.offset = t._offset_
+        self.counter = t._counter_
+        self.version = t._counter_.version
         self.nr = nr
         #: A weak reference to its ``grad_fn``, if that is not the node that saves it: a view's
         #: is there for as long as the view.
@@ -58,11 +58,11 @@ class SavedResult:
 
     def unpack(self, node: Any) -> Tensor:
         t = wrap(self.storage, self.layout, self.offset)
-        t._counter = self.counter
+        t._counter_ = self.counter
         maker = None if self.maker is None else self.maker()
-        t._rg = node is not None and t.dtype.category >= 2
-        if t._rg:
-            t._node, t._nr = node if maker is None else maker, self.nr
+        t._rg_ = node is not None and t.dtype.category >= 2
+        if t._rg_:
+            t._node_, t._nr_ = node if maker is None else maker, self.nr
         if self.counter.version != self.version:
             raise modified(t, self.version)
         return t
@@ -72,7 +72,7 @@ def comes_from(keeper: Any, t: Tensor) -> None:
     """Sets the ``grad_fn`` of a node's saved results to the node of ``t``, instead of the node that saves them."""
     for entry in getattr(keeper, "saved", None) or ():
         if type(entry) is SavedResult:
-            entry.maker, entry.nr = weakref.ref(t._node), t._nr
+            entry.maker, entry.nr = weakref.ref(t._node_), t._nr_
 
 
 class Packed:
@@ -91,12 +91,12 @@ class Packed:
         self.restore = restore
         self.nr = nr
         #: The gradient edge of an operand; for a leaf, None and whether it requires grad.
-        self.edge: tuple[Any, int] = (None, int(t._rg))
-        if t._node is not None and nr is None:
-            self.edge = t._node, t._nr
-        self.accumulator: Any = t._autograd_state.accumulator if t._autograd_state is not None else None
+        self.edge: tuple[Any, int] = (None, int(t._rg_))
+        if t._node_ is not None and nr is None:
+            self.edge = t._node_, t._nr_
+        self.accumulator: Any = t._autograd_state_.accumulator if t._autograd_state_ is not None else None
         shown = t if shown is None else shown
-        counter, before = shown._counter, mode.grad
+        counter, before = shown._counter_, mode.grad
         version = counter.version
         if before:
             mode.grad = False
@@ -114,10 +114,10 @@ class Packed:
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of type " + type(t).__name__
             )
         maker, nr = self.edge if self.nr is None else (node, self.nr)
-        if t.dtype.category < 2 or (maker is None and not nr and not t._rg):
+        if t.dtype.category < 2 or (maker is None and not nr and not t._rg_):
             return t
         made = t.detach()
-        made._rg, made._node, made._nr = (bool(nr), None, 0) if maker is None else (True, maker, nr)
+        made._rg_, made._node_, made._nr_ = (bool(nr), None, 0) if maker is None else (True, maker, nr)
         if maker is None and self.accumulator is not None:
             autograd_of(made).accumulator = self.accumulator
         return made
@@ -126,8 +126,8 @@ class Packed:
 class SavedTensor:
     """A saved tensor of a node: the value of an attribute ``_raw_saved_...``, also if nothing is saved."""
 
-    __slots__ = ("_node", "_place", "_number")
-    _node: Any
+    __slots__ = ("_node_", "_place", "_number")
+    _node_: Any
     _place: int | None
     _number: Tensor | None
 
@@ -138,23 +138,23 @@ class SavedTensor:
     def _of(cls, node: Any, place: int | None, number: Tensor | None = None) -> SavedTensor:
         """The saved tensor at an index of a node; without an index, the number that was the operand."""
         made = object.__new__(cls)
-        made._node, made._place, made._number = node, place, number
+        made._node_, made._place, made._number = node, place, number
         return made
 
     def _entry(self) -> Any:
-        saved = self._node.saved
+        saved = self._node_.saved
         if saved is None:
             raise RuntimeError(FREED)
         return None if self._place is None else saved[self._place]
 
     def unpack(self) -> Tensor | None:
         """The tensor."""
-        return self._number if self._place is None else unpack(self._entry(), self._node)
+        return self._number if self._place is None else unpack(self._entry(), self._node_)
 
     @property
     def data(self) -> Any:
         """The saved object: the result of the pack hook, or the tensor; None once freed."""
-        if self._node.saved is None:
+        if self._node_.saved is None:
             return None
         entry = self._entry()
         return entry.value if type(entry) is Packed else self.unpack()
@@ -179,18 +179,18 @@ class SavedTensor:
                 f"collections.abc.Callable) -> None\n\nInvoked with: {', '.join(map(repr, (self, *hooks)))}"
             )
         pack_hook, unpack_hook = hooks
-        saved = self._node.saved
+        saved = self._node_.saved
         if saved is None:
             raise RuntimeError(_HOOKED_LATE)
         entry = None if self._place is None else saved[self._place]
         if type(entry) is Packed:
             raise RuntimeError(_HOOKED_TWICE)
-        kept = unpack(entry, self._node)
+        kept = unpack(entry, self._node_)
         if kept is None or self._place is None:
             raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
         nr = entry.nr if type(entry) is SavedResult else None
         packed = Packed(kept, pack_hook, unpack_hook, nr, kept.detach())
-        self._node.saved = (*saved[: self._place], packed, *saved[self._place + 1 :])
+        self._node_.saved = (*saved[: self._place], packed, *saved[self._place + 1 :])
 
 
 SavedTensor.__module__ = "torch._C._autograd"
@@ -200,14 +200,14 @@ def save(t: Tensor | None) -> Any:
     """The saved form of an operand."""
     if t is None:
         return None
-    if t._counter is None:
+    if t._counter_ is None:
         if not level_stack.state.levels:
             raise RuntimeError(_INFERENCE)
-        t = wrap(t._storage, t._layout, t._offset)  # inside a transform it is an ordinary tensor
+        t = wrap(t._storage_, t._layout_, t._offset_)  # inside a transform it is an ordinary tensor
     if hooks.stack:
         hooks.refuse()
         return Packed(t, *hooks.stack[-1])
-    return (t, t._counter.version)
+    return (t, t._counter_.version)
 
 
 def save_result(t: Tensor, nr: int) -> Any:
@@ -231,10 +231,10 @@ def unpack(entry: Any, node: Any) -> Tensor | None:
     """
     if type(entry) is tuple:
         t, version = entry
-        if t._counter.version != version:
+        if t._counter_.version != version:
             raise modified(t, version)
-        if t._node is None and t._autograd_state is not None and t._autograd_state.left is not None:
-            _check_left(t, t._autograd_state.left(), node)
+        if t._node_ is None and t._autograd_state_ is not None and t._autograd_state_.left is not None:
+            _check_left(t, t._autograd_state_.left(), node)
         return t
     return None if entry is None else entry.unpack(node)
 
@@ -254,7 +254,7 @@ def modified(t: Tensor, expected: int) -> RuntimeError:
     maker = ""
     if node is not None:
         name = re.sub(r"Backward(0$|(?=\d*$))", "", node.name())
-        maker = f", which is output {t._nr} of {name},"
+        maker = f", which is output {t._nr_} of {name},"
     hint = (
         "Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in "
         "question was changed in there or anywhere later. Good luck!"
@@ -262,7 +262,7 @@ def modified(t: Tensor, expected: int) -> RuntimeError:
         else "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
         "torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
-    noted = lines_of_writes.get(t._counter, {})
+    noted = lines_of_writes.get(t._counter_, {})
     line = next((noted[v] for v in sorted(noted) if v > expected), None)
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "

@@ -140,7 +140,7 @@ def _recorded(record: Callable[[], Any], ask: Callable[[], Any]) -> Any:
 
 def node_of(made: Sequence[Tensor]) -> Any:
     """The node of results."""
-    return next((t._node for t in made if t._node is not None), None)
+    return next((t._node_ for t in made if t._node_ is not None), None)
 
 
 def kept_of(made: Sequence[Tensor]) -> Sequence[Any]:
@@ -186,15 +186,15 @@ def _take(t: Tensor, new: Tensor, kept: Sequence[Any]) -> None:
     Args:
         kept: the entries of the result among its node's saved values.
     """
-    if new._layout is not t._layout or new._offset != t._offset:
+    if new._layout_ is not t._layout_ or new._offset_ != t._offset_:
         with unwatched():
             new = t.detach().clone().copy_(new)  # in the recorded result's memory order
     for holder in (t, *[e.value for e in kept if type(e) is Packed]):
-        holder._storage, holder._counter, holder._view = new._storage, new._counter, SHARED
-    new._view = new._view or SHARED
+        holder._storage_, holder._counter_, holder._view_ = new._storage_, new._counter_, SHARED
+    new._view_ = new._view_ or SHARED
     for e in kept:
         if type(e) is SavedResult:
-            e.storage, e.counter, e.version = new._storage, new._counter, new._counter.version
+            e.storage, e.counter, e.version = new._storage_, new._counter_, new._counter_.version
 
 
 @contextmanager

@@ -36,9 +36,9 @@ class NoMemory(UntypedStorage):
 
 def is_wrapper(t: Tensor) -> bool:
     """Whether a tensor is a wrapper, without memory."""
-    storage = t._storage
+    storage = t._storage_
     while isinstance(storage, forward_ad.DualStorage):
-        storage = storage.primal._storage
+        storage = storage.primal._storage_
     return isinstance(storage, NoMemory)
 
 
@@ -88,19 +88,19 @@ def pushed(
 
 def twin(t: Tensor) -> Tensor:
     """A copy of the tensor object over the same storage, without a ``grad_fn``."""
-    made: Tensor = t._of_class(type(t))
+    made: Tensor = t._of_class_(type(t))
     set_state(made, state_of(t))
-    made._node, made._autograd_state = None, None
+    made._node_, made._autograd_state_ = None, None
     return made
 
 
 def _attach(t: Tensor, tangent: Tensor | None) -> None:
     """Sets a tensor's tangent."""
-    storage = t._storage
+    storage = t._storage_
     primal = storage.primal if isinstance(storage, forward_ad.DualStorage) else twin(t)
     if tangent is not None:
         made = forward_ad.DualStorage(primal, tangent, level_stack.state.duals)
-        t._storage, t._layout, t._offset = made, made.layout, 0
+        t._storage_, t._layout_, t._offset_ = made, made.layout, 0
 
 
 __all__ = ["is_wrapper", "pushed", "pushing", "twin"]

@@ -32,7 +32,7 @@ from compat._core.types.errors import refusal
 from compat._core.types.memory_format import LAYOUTS
 
 _plain: Any = Tensor
-_slot: Any = Tensor.__dict__["_layout"]
+_slot: Any = Tensor.__dict__["_layout_"]
 Rule = Callable[..., Any]
 #: The classes by name.
 kinds: dict[str, type[LayoutTensor]] = {}
@@ -56,21 +56,21 @@ class LayoutTensor(Tensor):
     load: ClassVar[Callable[[], None] | None] = None
 
     __torch_function__ = disabled
-    _shown_as = "tensor"
-    _overrides_operators = True
+    _shown_as_ = "tensor"
+    _overrides_operators_ = True
 
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)
-        cls.rules, cls._shown_as, cls._overrides_operators = {}, "tensor", True
+        cls.rules, cls._shown_as_, cls._overrides_operators_ = {}, "tensor", True
         cls.kind = cls.__name__
         kinds[cls.kind] = cls
 
     @property
-    def _layout(self) -> Layout:
+    def _layout_(self) -> Layout:
         return overridden_layout(_slot.__get__(self))
 
-    @_layout.setter
-    def _layout(self, layout: Layout) -> None:
+    @_layout_.setter
+    def _layout_(self, layout: Layout) -> None:
         _slot.__set__(self, layout.plain if isinstance(layout, OverriddenLayout) else layout)
 
     @classmethod
@@ -87,7 +87,7 @@ class LayoutTensor(Tensor):
 
     def of_values(self, values: dict[str, Any]) -> Self:
         """A leaf of the same class, size and dtype with other parts."""
-        return type(self).of_parts(self._layout.size, self.dtype, self.device, **values)
+        return type(self).of_parts(self._layout_.size, self.dtype, self.device, **values)
 
     @property
     def value(self) -> dict[str, Any]:
@@ -143,7 +143,7 @@ class LayoutTensor(Tensor):
     def detach(self) -> Self:
         """A detached tensor with the same parts."""
         made = self.of_values(self.value)
-        made._counter = self._counter
+        made._counter_ = self._counter_
         return made
 
     def _set_data(self, new: Tensor) -> None:
@@ -174,7 +174,7 @@ class LayoutTensor(Tensor):
         return found
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
-        return _rebuilt, (self.kind, tuple(self._layout.size), self.dtype, self.value, self.requires_grad)
+        return _rebuilt, (self.kind, tuple(self._layout_.size), self.dtype, self.value, self.requires_grad)
 
 
 def _rebuilt(kind: str, size: Sequence[int], dtype: Dtype, value: dict, requires: bool) -> Tensor:
@@ -266,9 +266,9 @@ def written(target: Tensor, new: Tensor) -> Tensor:
         return target.copy_(new)
     assert isinstance(new, type(target))
     target._take(new)
-    target._storage, target._layout = new._storage, new._layout
+    target._storage_, target._layout_ = new._storage_, new._layout_
     bump_version(target)
-    target._rg, target._node, target._nr = target._rg or new._rg, new._node, new._nr
+    target._rg_, target._node_, target._nr_ = target._rg_ or new._rg_, new._node_, new._nr_
     return target
 
 

@@ -58,7 +58,7 @@ from funcgrad.core.caching import memoized
 # ---------------------------------------------------------------- layouts
 
 
-_slot: Any = Tensor.__dict__["_layout"]
+_slot: Any = Tensor.__dict__["_layout_"]
 
 
 def _read_layout(t: Tensor) -> Layout:
@@ -77,8 +77,8 @@ def _overridden(call: Call) -> bool:
     """Whether the type of a tensor among the arguments overrides operators; for a ``Function``, of the first one."""
     if isinstance(call.operator, Function):
         first = call.args[0] if call.args else None
-        return isinstance(first, Tensor) and type(first._layout) is OverriddenLayout
-    return any(isinstance(t, Tensor) and type(t._layout) is OverriddenLayout for t in tree_leaves(call.values))
+        return isinstance(first, Tensor) and type(first._layout_) is OverriddenLayout
+    return any(isinstance(t, Tensor) and type(t._layout_) is OverriddenLayout for t in tree_leaves(call.values))
 
 
 def _override(call: Call, below: Callable[[], Any]) -> Any:
@@ -89,7 +89,7 @@ def _override(call: Call, below: Callable[[], Any]) -> Any:
     if not asked:
         for t in tree_leaves(call.values):
             if type(t) is Tensor:
-                _write_layout(t, t._layout)  # removes an ``OverriddenLayout`` copied from another tensor
+                _write_layout(t, t._layout_)  # removes an ``OverriddenLayout`` copied from another tensor
         return below()
     overload = overload_called(call)
     called, shown, keywords = shown_call(call)
@@ -119,19 +119,19 @@ def _override_function(call: Call, below: Callable[[], Any]) -> Any:
 
 def _written(target: Any, record: Callable[[], Any], ask: Callable[[], Any], wanted: bool) -> Any:
     """Runs an in-place operation by a type, and records it in the graph."""
-    if not isinstance(target, Tensor) or target._counter is None:
+    if not isinstance(target, Tensor) or target._counter_ is None:
         ask()
         return target
-    storage = target._storage
+    storage = target._storage_
     if wanted:
         before = storage.buffer
         with DisableTorchDispatch():
             record()
         storage.buffer = before  # the type writes the tensor instead
-    version = target._counter.version + (not wanted)
+    version = target._counter_.version + (not wanted)
     ask()
-    target._counter.version = version
-    _keep(target._node if wanted else None, target, 0)
+    target._counter_.version = version
+    _keep(target._node_ if wanted else None, target, 0)
     return target
 
 
@@ -160,12 +160,12 @@ def _made(given: Any, record: Callable[[], Any], ask: Callable[[], Any], view: b
 
 def _take_history(new: Tensor, t: Tensor, view: bool) -> None:
     """Gives a tensor the ``grad_fn`` of ``t``, and, for a view, its base."""
-    alike = new._storage is t._storage or (is_wrapper(new) and is_wrapper(t))
+    alike = new._storage_ is t._storage_ or (is_wrapper(new) and is_wrapper(t))
     if view and new.shape == t.shape and alike and not pushing(new):
-        new._storage, new._layout, new._offset = t._storage, t._layout, t._offset
-        new._counter, new._view = t._counter, t._view
-    if t._node is not None:
-        new._rg, new._node, new._nr = True, t._node, t._nr
+        new._storage_, new._layout_, new._offset_ = t._storage_, t._layout_, t._offset_
+        new._counter_, new._view_ = t._counter_, t._view_
+    if t._node_ is not None:
+        new._rg_, new._node_, new._nr_ = True, t._node_, t._nr_
 
 
 def _keep(node: Any, new: Tensor, nr: int) -> None:
@@ -179,7 +179,7 @@ def _keep(node: Any, new: Tensor, nr: int) -> None:
         if type(e) is Packed and e.nr == nr:
             e.value = new.detach()
     if any(type(e) is SavedResult and e.nr == nr for e in entries):
-        kept = Packed(new, Tensor.detach, lambda t: t, nr if new._node is node else None)
+        kept = Packed(new, Tensor.detach, lambda t: t, nr if new._node_ is node else None)
         node.saved = tuple([kept if type(e) is SavedResult and e.nr == nr else e for e in entries])
 
 
@@ -255,7 +255,7 @@ def _shown_as(shown: str) -> Callable[..., Any]:
     def call(plain: Any, asked: list[Tensor], *args: Any, requires_grad: bool = False, **kwargs: Any) -> Any:
         made = answer(asked, aten.packet(name).overload(overload), plain, args, kwargs)
         if name == "detach" and isinstance(made, Tensor):
-            made._counter = args[0]._counter
+            made._counter_ = args[0]._counter_
         return made.requires_grad_() if requires_grad else made
 
     return call
@@ -305,7 +305,7 @@ def _data(t: Tensor) -> Any:
     """``detach``, with a separate version counter."""
     made = t.detach()
     if isinstance(made, Tensor):
-        made._counter = VersionCounter(1)
+        made._counter_ = VersionCounter(1)
     return made
 
 
@@ -349,8 +349,8 @@ def _defined(cls: type) -> None:
     if class_overrides_operators(cls):
         _enable()
         kind: Any = cls
-        kind._overrides_operators = True
-        kind._layout = property(_read_layout, _write_layout)
+        kind._overrides_operators_ = True
+        kind._layout_ = property(_read_layout, _write_layout)
         if getattr(cls.__torch_function__, "__func__", None) is _by_default:  # type: ignore[attr-defined]
             kind.__torch_function__ = disabled  # by default a type overrides one of the two only
 

@@ -12,7 +12,7 @@ from compat._core.dispatch.size_overrides import ask_for
 from compat._core.dispatch.torch_dispatch import HANDLERS, when_enabled
 from compat._core.memory.meta import unknown
 from compat._core.memory.strides import Base, contiguous_strides, layout_of, room
-from compat._core.tensor.registry import publish
+from compat._core.tensor.registry import names_of, publish
 from compat._core.tensor.subclass_state import set_state, state_of
 from compat._core.tensor.tensor import Tensor, autograd_of, set_memory
 from compat._core.transforms.grad_mode import no_grad
@@ -87,7 +87,7 @@ def _make_wrapper_subclass(
     base = Base(size if dense else (needed,), kind, True, available("cpu" if device is None else device))
     made: Any = object.__new__(cls)
     set_memory(made, NoMemory(unknown(base), base), layout_of(base, size, stride, offset), offset)
-    made._rg = bool(requires_grad)
+    made._rg_ = bool(requires_grad)
     ask_for(made, dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
     return made
 
@@ -134,9 +134,9 @@ def _deep_copied(plain: Any, asked: list[Tensor], self: Tensor, memo: dict) -> A
             "intended behavior for clone() to return an instance of a different type."
         )
     memo[id(self)] = made
-    made._rg = self._rg
-    if self._autograd_state is not None and self._autograd_state.grad is not None:
-        autograd_of(made).grad = copy.deepcopy(self._autograd_state.grad, memo)
+    made._rg_ = self._rg_
+    if self._autograd_state_ is not None and self._autograd_state_.grad is not None:
+        autograd_of(made).grad = copy.deepcopy(self._autograd_state_.grad, memo)
     for name, value in state_of(self).items():
         set_state(made, {name: copy.deepcopy(value, memo)})
     return made
@@ -170,7 +170,7 @@ def _as_own(plain: Any, asked: list[Tensor], self: Tensor, cls: Any) -> Any:
     if not isinstance(cls, type) or not issubclass(cls, Tensor):
         return plain(self, cls)
     _check_same(self, cls)
-    return self._alias()
+    return names_of("torch")["_alias"](self)
 
 
 HANDLERS |= {

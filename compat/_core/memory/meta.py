@@ -109,7 +109,7 @@ def in_transform(x: Any) -> bool:
 
 def on_meta(t: Any) -> bool:
     """Whether a tensor is on the meta device."""
-    return t._layout.base.device is META
+    return t._layout_.base.device is META
 
 
 def check_values(name: str, *tensors: Any) -> None:

@@ -208,11 +208,11 @@ def place_of(storage: UntypedStorage, offset: int) -> tuple[UntypedStorage, int]
 
 def rejoin(t: Any) -> None:
     """Moves a tensor from a separate storage over a part of the memory to the whole storage."""
-    if hasattr(t._storage, "_root"):
-        layout = t._layout
-        t._storage, t._offset = place_of(t._storage, t._offset)
-        t._layout = layout_of(
-            t._storage.base, tuple(layout.size), layout.stride, t._offset, layout.dtype, layout.conj, layout.neg
+    if hasattr(t._storage_, "_root"):
+        layout = t._layout_
+        t._storage_, t._offset_ = place_of(t._storage_, t._offset_)
+        t._layout_ = layout_of(
+            t._storage_.base, tuple(layout.size), layout.stride, t._offset_, layout.dtype, layout.conj, layout.neg
         )
 
 

@@ -16,16 +16,16 @@ Example:
         node.plan = plan
         node._sequence = next_sequence()
         node._hooks = None
-        n0 = v0._node
-        e0 = (n0, v0._nr) if n0 is not None else leaf_edge(v0)
+        n0 = v0._node_
+        e0 = (n0, v0._nr_) if n0 is not None else leaf_edge(v0)
         node.next_functions = (e0,)
         node.numbers = ()
         node.saved = ()
         if hooks.used: record_stack(node)
-        r0 = record(code, (v0._storage.buffer,), ())
+        r0 = record(code, (v0._storage_.buffer,), ())
         t0 = make(r0, layout0)
-        t0._rg = True
-        t0._node = node
+        t0._rg_ = True
+        t0._node_ = node
         node.saved += (save_result(t0, 0),)
         return t0
 """
@@ -159,15 +159,15 @@ def written_run(plan: Plan) -> str:
             bounds = plan.bounds.get(i)
             numbers += f"v{i}," if bounds is None else f"{bounds.written(f'v{i}', f'fit{i}')},"
         else:
-            buffers += f"v{i}._storage.buffer,"
-            numbers += f"v{i}._offset," if what == BUFFER_AND_OFFSET else ""
+            buffers += f"v{i}._storage_.buffer,"
+            numbers += f"v{i}._offset_," if what == BUFFER_AND_OFFSET else ""
     found, made, tensors, linked = [], [], [], []
     for nr in range(len(plan.outputs)):
         found.append(f"r{nr}")
         made.append(f"t{nr} = make(r{nr}, layout{nr})")
         tensors.append(f"t{nr}")
         if plan.node is not None and plan.differentiable[nr]:
-            linked += [f"t{nr}._rg = True", f"t{nr}._node = node", *([f"t{nr}._nr = {nr}"] if nr else [])]
+            linked += [f"t{nr}._rg_ = True", f"t{nr}._node_ = node", *([f"t{nr}._nr_ = {nr}"] if nr else [])]
     lines = _unpacked(plan)
     if plan.node is not None:
         lines += _node(plan)
@@ -192,8 +192,8 @@ def _node(plan: Plan) -> list[str]:
         if i is None:
             functions += "NO_EDGE,"
         else:
-            lines.append(f"n{place} = v{i}._node")
-            lines.append(f"e{place} = (n{place}, v{i}._nr) if n{place} is not None else leaf_edge(v{i})")
+            lines.append(f"n{place} = v{i}._node_")
+            lines.append(f"e{place} = (n{place}, v{i}._nr_) if n{place} is not None else leaf_edge(v{i})")
             functions += f"e{place},"
     given, packed, saved = "", "", ""
     if any(plan.numeric):
@@ -201,7 +201,7 @@ def _node(plan: Plan) -> list[str]:
             given += f"v{i}," if number else "None,"
     for i in plan.saves:
         packed += f"save(v{i}),"
-        saved += f"(v{i},v{i}._counter.version),"
+        saved += f"(v{i},v{i}._counter_.version),"
     lines += [f"node.next_functions = ({functions})", f"node.numbers = ({given})"]
     if not plan.saves:
         return [*lines, "node.saved = ()", "if hooks.used: record_stack(node)"]

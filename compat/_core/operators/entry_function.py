@@ -352,8 +352,8 @@ def _scan(p: Param, written: str) -> list[str]:
         other = f" and {n} is not {written}" if written not in ("", n) else ""
         return [
             f"if isinstance({n}, Tensor):",
-            f"    if {n}._view is not None{other}: {call}({n})",
-            f"    {n}_k = {n}._layout; {n}_g = {n}._rg",
+            f"    if {n}._view_ is not None{other}: {call}({n})",
+            f"    {n}_k = {n}._layout_; {n}_g = {n}._rg_",
             f"else: {n}_k = {n}.__class__; {n}_g = False",
         ]
     if p.kind == "arrays":
@@ -361,8 +361,8 @@ def _scan(p: Param, written: str) -> list[str]:
         return [
             "try:",
             f"    for t in {n}:",
-            f"        if {given}t._view is not None: sync(t)",
-            f"    {n}_k = tuple([{given}(t._layout, t._rg) for t in {n}])",
+            f"        if {given}t._view_ is not None: sync(t)",
+            f"    {n}_k = tuple([{given}(t._layout_, t._rg_) for t in {n}])",
             f"except (AttributeError, TypeError): {n}_k = None",
         ]
     if p.starred:
@@ -398,7 +398,7 @@ def exact(value: Any) -> Any:
 def _key(p: Param, offsets: bool) -> list[str]:
     n = p.name
     if p.kind == "array":
-        return [f"{n}_k", f"{n}_g", *([f"{n}._offset"] if offsets else [])]
+        return [f"{n}_k", f"{n}_g", *([f"{n}._offset_"] if offsets else [])]
     if p.kind == "arrays":
         return [f"{n}_k"]
     if p.kind == "scalar":
@@ -421,16 +421,16 @@ def key_of(
     for p, value in zip(params, args, strict=True):
         if p.kind == "array":
             if isinstance(value, Tensor):
-                if value._view is not None:
+                if value._view_ is not None:
                     update(value)
-                key += [value._layout, value._rg, *([value._offset] if offsets else [])]
+                key += [value._layout_, value._rg_, *([value._offset_] if offsets else [])]
             else:
                 key += [value.__class__, False]
         elif p.kind == "arrays":
             for t in value:
-                if t is not None and t._view is not None:
+                if t is not None and t._view_ is not None:
                     update(t)
-            key.append(tuple(t is not None and (t._layout, t._rg) for t in value))
+            key.append(tuple(t is not None and (t._layout_, t._rg_) for t in value))
         elif p.kind == "scalar":
             key.append(None if not p.required and value is p.default else value.__class__)
         else:

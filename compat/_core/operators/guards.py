@@ -30,7 +30,7 @@ class Within:
 
     def run(self, values: Sequence[Any]) -> Any:
         given = [values[i] for i in self.operands if values[i] is not None]
-        usual = any(not isinstance(v, Tensor) or v._counter is not None for v in given)
+        usual = any(not isinstance(v, Tensor) or v._counter_ is not None for v in given)
         return (self.recorded if usual else self.plain).run(values)
 
 

@@ -29,7 +29,7 @@ def check_memory(t: Tensor, values: Sequence[Any]) -> None:
     Raises:
         RuntimeError: for an inference tensor outside inference mode, and as ``check_overlaps``.
     """
-    if t._counter is None and not mode.inference and t._view is not LOOSE:
+    if t._counter_ is None and not mode.inference and t._view_ is not LOOSE:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
             "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
@@ -45,12 +45,12 @@ def check_overlaps(t: Tensor, values: Sequence[Any]) -> None:
     Raises:
         RuntimeError: if one overlaps.
     """
-    storage = t._storage
-    if t._layout.conj or t._layout.neg:
+    storage = t._storage_
+    if t._layout_.conj or t._layout_.neg:
         return
     for v in values:
-        if v is not t and isinstance(v, Tensor) and (v._storage is storage or v._storage.__class__ is Hosted):
-            if not (v._layout.conj or v._layout.neg) and _overlap(t, v) == "partial":
+        if v is not t and isinstance(v, Tensor) and (v._storage_ is storage or v._storage_.__class__ is Hosted):
+            if not (v._layout_.conj or v._layout_.neg) and _overlap(t, v) == "partial":
                 raise RuntimeError(OVERLAPS_INPUT)
 
 
@@ -62,15 +62,15 @@ def check_apart(values: Sequence[Any], target: int) -> None:
     """
     t = values[target]
     for i, v in enumerate(values):
-        if i != target and isinstance(v, Tensor) and (v._storage is t._storage or v._storage.__class__ is Hosted):
+        if i != target and isinstance(v, Tensor) and (v._storage_ is t._storage_ or v._storage_.__class__ is Hosted):
             if _overlap(t, v) in ("full", "partial"):
                 raise RuntimeError(OVERLAPS_INPUT)
 
 
 def _overlap(a: Tensor, b: Tensor) -> str:
     """The overlap of two tensors (``compat._core.memory.strides.overlap``)."""
-    (storage, here), (other, there) = place_of(a._storage, a._offset), place_of(b._storage, b._offset)
-    return overlap(a._layout, here, b._layout, there) if storage is other else "none"
+    (storage, here), (other, there) = place_of(a._storage_, a._offset_), place_of(b._storage_, b._offset_)
+    return overlap(a._layout_, here, b._layout_, there) if storage is other else "none"
 
 
 def put(t: Tensor, buffer: Any, traced: bool, name: str = "") -> None:
@@ -81,7 +81,7 @@ def put(t: Tensor, buffer: Any, traced: bool, name: str = "") -> None:
     """
     if traced:
         separate(t)
-    storage = t._storage
+    storage = t._storage_
     if traced:
         vmap_checks.note_write(name, storage, buffer, t._is_view())
         buffer = level_stack.rewritten(storage.buffer, vmap_checks.of_each(storage.buffer, buffer))
@@ -94,7 +94,7 @@ def put(t: Tensor, buffer: Any, traced: bool, name: str = "") -> None:
 def run_into(plan: Any, values: Sequence[Any]) -> Tensor:
     """Runs a plan that writes into one of its inputs; returns that input."""
     t = values[plan.target]
-    if t._storage.born < mode.since:
+    if t._storage_.born < mode.since:
         capture_checks.refuse(t, plan.kernel.name, dict(zip(plan.kernel.inputs, values)))
     if plan.node is not None:
         check_recorded(t)
@@ -109,8 +109,8 @@ def run_into(plan: Any, values: Sequence[Any]) -> Tensor:
         kept = list(values)
         kept[plan.target] = old = _snapshot(t)
     node = plan.make_node(kept)
-    if old is not None and old._rg:
-        old._node, old._nr = old.clone()._node, 0  # PyTorch saves a clone, with its node
+    if old is not None and old._rg_:
+        old._node_, old._nr_ = old.clone()._node_, 0  # PyTorch saves a clone, with its node
     put(t, plan.forward(*plan.arguments(values))[0], plan.traced, plan.kernel.name)
     if plan.traced:
         regenerate_layout(t)
@@ -122,15 +122,15 @@ def run_into(plan: Any, values: Sequence[Any]) -> Tensor:
 
 def regenerate_layout(t: Tensor) -> None:
     """Updates the tensor's layout to its storage's new base."""
-    if t._view is None:
-        t._view = SHARED
+    if t._view_ is None:
+        t._view_ = SHARED
     sync(t)
 
 
 def _snapshot(t: Tensor) -> Tensor:
     """A tensor with the value before a write, over the old buffer, which is immutable."""
-    old = wrap(UntypedStorage(t._storage.buffer, t._storage.base), t._layout, t._offset)
-    old._rg, old._node, old._nr = t._rg, t._node, t._nr
+    old = wrap(UntypedStorage(t._storage_.buffer, t._storage_.base), t._layout_, t._offset_)
+    old._rg_, old._node_, old._nr_ = t._rg_, t._node_, t._nr_
     return old
 
 
@@ -139,16 +139,16 @@ def become(t: Tensor, view: Tensor) -> Tensor:
 
     As in PyTorch, ``retain_grad`` and hooks registered before still refer to the gradient of the old tensor.
     """
-    if view._node is not None:
+    if view._node_ is not None:
         check_recorded(t)
     check_memory(t, ())
-    t._layout, t._offset = view._layout, view._offset
-    if view._node is not None:
-        if t._node is not None and t._node._hooks is not None and t._nr in t._node._hooks.tensor:
-            autograd_of(t).hooks = t._node._hooks.tensor[t._nr]
-        t._rg, t._node, t._nr = True, view._node, view._nr
+    t._layout_, t._offset_ = view._layout_, view._offset_
+    if view._node_ is not None:
+        if t._node_ is not None and t._node_._hooks is not None and t._nr_ in t._node_._hooks.tensor:
+            autograd_of(t).hooks = t._node_._hooks.tensor[t._nr_]
+        t._rg_, t._node_, t._nr_ = True, view._node_, view._nr_
     bump_version(t)
-    if t._counter is not None:
-        if view._node is not None and t._view is not None and t._view.base is not None:
-            t._view.version = t._counter.version
+    if t._counter_ is not None:
+        if view._node_ is not None and t._view_ is not None and t._view_.base is not None:
+            t._view_.version = t._counter_.version
     return t

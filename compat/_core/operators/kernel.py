@@ -127,12 +127,12 @@ class Kernel:
         kinds: list[Kind] = []
         for v in values:
             if isinstance(v, Tensor):
-                if v._view is not None:
+                if v._view_ is not None:
                     sync(v)
-                kinds.append(v._layout)
+                kinds.append(v._layout_)
             else:
                 kinds.append(type(v))
-        mask = tuple([isinstance(v, Tensor) and v._rg for v in values]) if mode.grad else None
+        mask = tuple([isinstance(v, Tensor) and v._rg_ for v in values]) if mode.grad else None
         return self.plan(tuple(kinds), mask).run(values)
 
     def plan(self, kinds: tuple[Kind, ...], mask: tuple[bool, ...] | None, target: int | None = None) -> Plan:

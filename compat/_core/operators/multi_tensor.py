@@ -86,7 +86,7 @@ def write_together(jobs: Sequence[Job]) -> None:
     if not written:
         return
     for t in written:
-        if t._counter is None:
+        if t._counter_ is None:
             check_memory(t, ())
         if mode.grad:
             check_recorded(t)
@@ -101,7 +101,7 @@ def write_together(jobs: Sequence[Job]) -> None:
                 regenerate_layout(t)
         return
     for t, place in zip(written, found.results):
-        t._storage.write(results[place])
+        t._storage_.write(results[place])
         bump_version(t)
 
 
@@ -127,7 +127,7 @@ def _gathered(jobs: Sequence[Job]) -> tuple[tuple, list[Any], list[Any], list[Te
         for row in rows:
             _gather(row, 0, key, buffers, numbers, seen)
             written += row[:count]
-    owners = [id(t._storage) for t in written]
+    owners = [id(t._storage_) for t in written]
     if len(set(owners)) < len(owners):  # several tensors of one storage are written one after the other
         key += [owners.index(one) for one in owners]
     return tuple(key), buffers, numbers, written
@@ -139,9 +139,9 @@ def _gather(
     """Collects the tensors of a row, the first of them in ``column``."""
     # Runs for every parameter and its state at every step.
     for t in tensors:
-        if t._view is not None:
+        if t._view_ is not None:
             sync(t)
-        layout, storage = t._layout, t._storage
+        layout, storage = t._layout_, t._storage_
         one = id(storage) if layout.base.shape else (id(storage.buffer), column)
         if one in seen:
             key += (layout, seen[one])
@@ -150,7 +150,7 @@ def _gather(
             buffers.append(storage.buffer)
             key.append(layout)
         if not layout.whole:
-            numbers.append(t._offset)
+            numbers.append(t._offset_)
         column += 1
 
 
@@ -207,7 +207,7 @@ class _Operands:
             for tensors, row in zip(job.rows, rows):
                 for t, operand in zip(tensors[: job.written], row):
                     assert operand.buffer is not None
-                    target = owners.setdefault(id(t._storage), len(owners))
+                    target = owners.setdefault(id(t._storage_), len(owners))
                     self.targets += [operand.buffer] if target == len(self.targets) else []
                     self.target_of.append(target)
 
@@ -218,7 +218,7 @@ class _Operands:
     def _operand(self, value: Any, column: int, seen: dict) -> _Operand:
         if not isinstance(value, Tensor):
             return _Operand(None, None, self._number(_kind(value)))
-        layout, one = value._layout, _identity(value._layout, value._storage, column)
+        layout, one = value._layout_, _identity(value._layout_, value._storage_, column)
         base = layout.base
         self.traced = self.traced or base.traced
         place = seen.get(one)

@@ -217,8 +217,8 @@ class Op(OperatorBase):
                 f"{self.name}_(): argument '{self.params[0].name}' (position 1) must be Tensor, not "
                 f"{type(args[0]).__name__}"
             )
-        if mode.grad and self.node is not None and any(isinstance(a, Tensor) and a._rg for a in self.values(args)):
-            if args[0]._storage.born < mode.since:
+        if mode.grad and self.node is not None and any(isinstance(a, Tensor) and a._rg_ for a in self.values(args)):
+            if args[0]._storage_.born < mode.since:
                 capture_checks.refuse(args[0], self.name, dict(zip(self.names, args)))
             check_recorded(args[0])
         if callable(self.row.overlap.itself) and overlaps_itself(args[0].shape, args[0].stride()):
@@ -241,14 +241,14 @@ class Op(OperatorBase):
         early = self.row.check if late is None else late.early
         if early is not None:
             self._call(early, args)
-        if any(t._layout.dtype in FLOAT8 for t in tensors):
+        if any(t._layout_.dtype in FLOAT8 for t in tensors):
             check_taken(self.name, tensors)
         if target is not None and not self.row.overlap.itself and overlaps_itself(args[0].shape, args[0].stride()):
             raise RuntimeError(OVERLAPS_ITSELF)
         if target is not None and self.broadcasts:
             check_overlaps(args[0], values)
         if self.broadcasts:
-            size = broadcast_size(*[tuple(t._layout.size) for t in tensors])
+            size = broadcast_size(*[tuple(t._layout_.size) for t in tensors])
             if target is not None and size != tensors[0].shape:
                 raise RuntimeError(
                     f"output with shape {list(tensors[0].shape)} doesn't match the broadcast shape {list(size)}"
@@ -259,7 +259,7 @@ class Op(OperatorBase):
             # Every index into an empty dimension is an error, and there may be no program.
             self._call(self.row.values, args)
         kinds, mask = self._kinds(args)
-        statics = self.statics(args, tensors[0]._layout.ndim if tensors else 0)
+        statics = self.statics(args, tensors[0]._layout_.ndim if tensors else 0)
         kernel = self._kernel(args, kinds, statics)
         if target is not None:
             self._check_target(args[0], kernel.program(tuple(type_of_kind(k) for k in kinds)))
@@ -297,8 +297,8 @@ class Op(OperatorBase):
                 continue
             for v in a if p.kind == "arrays" else (a,):
                 default = p.kind == "scalar" and not p.required and v is p.default
-                kinds.append(v._layout if isinstance(v, Tensor) else None if default or v is None else type(v))
-                mask.append(p.edge and isinstance(v, Tensor) and v._rg)
+                kinds.append(v._layout_ if isinstance(v, Tensor) else None if default or v is None else type(v))
+                mask.append(p.edge and isinstance(v, Tensor) and v._rg_)
         return tuple(kinds), tuple(mask)
 
     def _operands(self, args: list[Any]) -> list[int]:
@@ -308,7 +308,7 @@ class Op(OperatorBase):
         return [i for i, kind in enumerate(kinds) if kind != "scalar"]
 
     def _check_target(self, t: Tensor, program: Program) -> None:
-        layout = t._layout
+        layout = t._layout_
         (result,) = program.output_types
         dtype = dtypes.from_numpy(result.dtype)
         if not can_cast(dtype, layout.dtype):

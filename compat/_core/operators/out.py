@@ -128,7 +128,7 @@ same_dtype = of_dtype("Found dtype {out} but expected {result}")
 
 def resize_out(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...] | None = None) -> None:
     """Resizes ``out`` to the size of the result, with strides or row-major; warns if it had elements."""
-    if t._storage.born < mode.since:
+    if t._storage_.born < mode.since:
         capture_checks.let(t)
     if tuple(t.shape) == size:
         return
@@ -164,7 +164,7 @@ def check_room(storage: UntypedStorage, itemsize: int, size: Sequence[int], stri
 def resize(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...] | None = None) -> None:
     """Resizes a tensor, with strides or row-major from its offset; its storage grows if necessary."""
     stride = contiguous_strides(size) if stride is None else stride
-    storage: UntypedStorage = t._storage
-    make_room(storage, size, stride, t._offset, t.dtype)
-    t._layout = layout_of(storage.base, size, stride, t._offset, t.dtype)
-    t._view = t._view or SHARED
+    storage: UntypedStorage = t._storage_
+    make_room(storage, size, stride, t._offset_, t.dtype)
+    t._layout_ = layout_of(storage.base, size, stride, t._offset_, t.dtype)
+    t._view_ = t._view_ or SHARED

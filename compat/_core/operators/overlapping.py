@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from compat._core.autograd.rebase_history import rebase_checked
 from compat._core.memory.strides import room
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
@@ -54,6 +55,6 @@ def write_places(
         places = names_of("torch")["arange"](span).as_strided(t.shape, t.stride())
         values = values.to(t.dtype) if isinstance(values, Tensor) else t.new_full((), values)
         t.as_strided((span,), (1,), t.storage_offset()).index_put_((choose(places),), values, accumulate)
-    if written is not None and written._node is not None:
-        t._rebase_history(written._node, written._nr)
+    if written is not None and written._node_ is not None:
+        rebase_checked(t, written._node_, written._nr_)
     return t

@@ -350,7 +350,7 @@ class Plan:
             node = self.make_node(values)
             for nr, (t, differentiable) in enumerate(zip(tensors, self.differentiable)):
                 if differentiable:
-                    t._rg, t._node, t._nr = True, node, nr
+                    t._rg_, t._node_, t._nr_ = True, node, nr
             self.keep_results(node, tensors)
         return self.finish(tensors)
 
@@ -370,11 +370,11 @@ class Plan:
                 bound = self.bounds.get(i)
                 numbers.append(value if bound is None else bound(value))
             else:
-                buffers.append(level_stack.buffer(value) if self.traced else value._storage.buffer)
+                buffers.append(level_stack.buffer(value) if self.traced else value._storage_.buffer)
                 if self.foreign and value.device is not self.source:
                     buffers[-1] = runtime.moved(buffers[-1], jax_device(self.source))
                 if what == BUFFER_AND_OFFSET:
-                    numbers.append(value._offset)
+                    numbers.append(value._offset_)
         return buffers, numbers
 
     def keeps(self, i: int) -> bool:

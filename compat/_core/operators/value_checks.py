@@ -152,33 +152,35 @@ def _collect(
 
 
 def _is_there(t: Tensor) -> bool:
-    return runtime.computed(vmap_checks.inmost(t._storage.buffer)) is not None
+    return runtime.computed(vmap_checks.inmost(t._storage_.buffer)) is not None
 
 
 def values_of(t: Tensor) -> np.ndarray:
     """The values of an operand; under ``vmap`` of all batch elements, and an empty array if there are only types."""
-    there = runtime.computed(vmap_checks.inmost(t._storage.buffer))
+    there = runtime.computed(vmap_checks.inmost(t._storage_.buffer))
     if _local.seen is not None:
         _local.seen.append(t)
         if there is None:
             return np.empty(0, t.dtype.numpy)
     if there is None and not _local.waits:
-        there = None if t._layout.base.traced else runtime.foreseen(t._storage.buffer)
+        there = None if t._layout_.base.traced else runtime.foreseen(t._storage_.buffer)
         if there is None:
             raise _NotThere
-        return strided_access.to_numpy(there, t._layout, t._offset)
-    if not t._layout.base.traced:
+        return strided_access.to_numpy(there, t._layout_, t._offset_)
+    if not t._layout_.base.traced:
         return array_of(t)
     if there is None or isinstance(there, Tracer):
         return np.empty(0, t.dtype.numpy)
-    return np.asarray(runtime.ready(vmap_checks.inmost(strided_access.read(t._storage.buffer, t._layout, t._offset))))
+    return np.asarray(
+        runtime.ready(vmap_checks.inmost(strided_access.read(t._storage_.buffer, t._layout_, t._offset_)))
+    )
 
 
 def _kept(a: Any) -> Any:
     if isinstance(a, Tensor):
-        if a._layout.base.traced:  # read while its transform is active
-            return tensor_of(strided_access.read(a._storage.buffer, a._layout, a._offset))
-        return wrap(UntypedStorage(a._storage.buffer, a._storage.base), a._layout, a._offset)
+        if a._layout_.base.traced:  # read while its transform is active
+            return tensor_of(strided_access.read(a._storage_.buffer, a._layout_, a._offset_))
+        return wrap(UntypedStorage(a._storage_.buffer, a._storage_.base), a._layout_, a._offset_)
     return type(a)(map(_kept, a)) if type(a) in (list, tuple) else a
 
 
@@ -190,7 +192,9 @@ def _described(a: Any, places: dict[int, int]) -> Any:
     """An argument with placeholders for tensors, for ``_filled``."""
     if isinstance(a, Tensor):
         found = places.get(id(a))
-        return _Place(found) if found is not None else wrap(UntypedStorage(None, a._storage.base), a._layout, a._offset)
+        return (
+            _Place(found) if found is not None else wrap(UntypedStorage(None, a._storage_.base), a._layout_, a._offset_)
+        )
     return type(a)([_described(x, places) for x in a]) if type(a) in (list, tuple) else a
 
 

@@ -57,8 +57,8 @@ class Geometry(NamedTuple):
 
 
 def geometry_of(t: Tensor) -> Geometry:
-    layout = t._layout
-    return Geometry(tuple(layout.size), layout.stride, t._offset, layout.dtype, layout.conj, layout.neg)
+    layout = t._layout_
+    return Geometry(tuple(layout.size), layout.stride, t._offset_, layout.dtype, layout.conj, layout.neg)
 
 
 def over(base: Base, g: Geometry) -> Layout:
@@ -111,7 +111,7 @@ def _undo(grad: Tensor, order: Ints, size: Ints, known: Cache[tuple, Any], undon
     """
     if mode.grad or overrides_operators(grad):
         return grad.permute(order).reshape(size) if order != tuple(range(len(order))) else grad.reshape(size)
-    storage, layout, offset = grad._storage, grad._layout, grad._offset
+    storage, layout, offset = grad._storage_, grad._layout_, grad._offset_
     key = (storage.base, layout, offset)
     try:
         found = known[key]
@@ -122,9 +122,9 @@ def _undo(grad: Tensor, order: Ints, size: Ints, known: Cache[tuple, Any], undon
     if found is layout and undone == "changed":
         return grad
     made = wrap(storage, found, offset)
-    made._counter = grad._counter
-    made._view = PASSING if undone else SHARED
-    grad._view = grad._view or SHARED
+    made._counter_ = grad._counter_
+    made._view_ = PASSING if undone else SHARED
+    grad._view_ = grad._view_ or SHARED
     return made
 
 
@@ -146,23 +146,23 @@ def _seen_inside(storage: UntypedStorage) -> UntypedStorage:
 
 def unrecorded(t: Tensor, layout: Layout, offset: int) -> Tensor:
     """A view without a node; of large memory shared with NumPy, over a separate storage for the part."""
-    view = t._view
+    view = t._view_
     if view is None:
-        t._view = SHARED
+        t._view_ = SHARED
         base, origin = t, ""
     else:
         base, origin = t if view.base is None else view.base, view.origin
-    storage, counter = t._storage, t._counter
+    storage, counter = t._storage_, t._counter_
     if storage.base.traced:
         storage = _seen_inside(storage)
     if is_large(storage):
         storage, layout, offset = part_of(storage, layout, offset)
     out = wrap(storage, layout, offset)
-    out._counter = counter
+    out._counter_ = counter
     if counter is None:
-        out._view = SHARED
+        out._view_ = SHARED
     else:
-        out._view = View(base, counter.version, "inference" if mode.inference else origin if mode.grad else "no_grad")
+        out._view_ = View(base, counter.version, "inference" if mode.inference else origin if mode.grad else "no_grad")
     return out
 
 
@@ -225,11 +225,11 @@ class ViewPlan:
         self, op: Any, t: Tensor, geometries: Sequence[Geometry], several: bool, shows: dict[str, Any], function: Any
     ):
         self.op = op
-        self.input = t._layout
-        base = t._storage.base
+        self.input = t._layout_
+        base = t._storage_.base
         self.outputs = [(over(base, g), g.offset) for g in geometries]
         self.several = several
-        recorded = mode.grad and t._rg and t._layout.dtype.category >= FLOATING
+        recorded = mode.grad and t._rg_ and t._layout_.dtype.category >= FLOATING
         self.node = op.node if recorded and self.outputs and self.outputs[0][0].dtype.category >= FLOATING else None
         self.shows = shows
         self.traced = base.traced
@@ -237,7 +237,7 @@ class ViewPlan:
         self._function = function
         self._geometry = geometry_of(t)
         self._derivative: tuple[Derivative, list[int]] | None = None
-        kind = (t._layout.dtype, t._layout.conj, t._layout.neg)
+        kind = (t._layout_.dtype, t._layout_.conj, t._layout_.neg)
         self.converts = any((g.dtype, g.conj, g.neg) != kind for g in geometries)
         self.undone: Cache[tuple, Layout | Literal[False]] = Cache(_UNDONE)
         self.rearrangement = None if several or op.through_storage else self._rearrangement()
@@ -248,25 +248,25 @@ class ViewPlan:
 
     def _run(self, values: Sequence[Any]) -> Any:
         t = values[0]
-        view, counter, base = t._view, t._counter, t
+        view, counter, base = t._view_, t._counter_, t
         if view is None:
-            t._view = SHARED
+            t._view_ = SHARED
         elif view.base is not None:
             base = view.base
         version = 0 if counter is None else counter.version
         node = self._node_for(t) if self.node is not None and counter is not None else None
         origin = self.origin or ("" if view is None else view.origin)
         indirect = self.converts or (view is not None and view.steps)
-        storage = t._storage
+        storage = t._storage_
         if self.traced:
             storage = _seen_inside(storage)
         made = []
         for nr, (layout, offset) in enumerate(self.outputs):
             out = beside(storage, layout, offset, counter)
             steps = extended(self, t, layout, offset) if indirect else ()
-            out._view = View(base, version, origin, steps) if counter is not None else SHARED
+            out._view_ = View(base, version, origin, steps) if counter is not None else SHARED
             if node is not None:
-                out._rg, out._node, out._nr = True, node, nr
+                out._rg_, out._node_, out._nr_ = True, node, nr
             made.append(out)
         return tuple(made) if self.several else made[0]
 
@@ -276,8 +276,8 @@ class ViewPlan:
         node.plan = self
         node._sequence = next_sequence()
         node._hooks = None
-        before = t._node
-        node.next_functions = (((before, t._nr) if before is not None else leaf_edge(t)) if t._rg else NO_EDGE,)
+        before = t._node_
+        node.next_functions = (((before, t._nr_) if before is not None else leaf_edge(t)) if t._rg_ else NO_EDGE,)
         if HookStack.used:
             record_stack(node)
         return node

@@ -114,13 +114,13 @@ class ViewOp(OperatorBase):
 
     def inplace(self, t: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """Makes the tensor its own view; returns it."""
-        if t._storage.born < mode.since:
+        if t._storage_.born < mode.since:
             capture_checks.refuse(t, self.name, {})
         if mode.grad and t.requires_grad:
             check_recorded(t)
         made = self.function(t, *args, **kwargs)
-        if made._node is not None:
-            made._node.__class__ = self.inplace_node
+        if made._node_ is not None:
+            made._node_.__class__ = self.inplace_node
         return become(t, made)
 
     def _method(self) -> Callable[..., Tensor]:
@@ -172,7 +172,7 @@ def _by_memory(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], Tensor):
             rejoin(args[0])
-            if args[0]._layout.base.traced and (placing_of(args[0]) or vmap_checks.maps(args[0]._storage.buffer)):
+            if args[0]._layout_.base.traced and (placing_of(args[0]) or vmap_checks.maps(args[0]._storage_.buffer)):
                 return inside(*args, **kwargs)
         return function(*args, **kwargs)
 
@@ -188,7 +188,7 @@ def _checked_inside(function: Callable[..., Any], check: Callable[[Tensor], None
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         made = function(*args, **kwargs)
-        if args and args[0]._layout.base.traced:
+        if args and args[0]._layout_.base.traced:
             check(args[0])
         return made
 

@@ -97,6 +97,6 @@ def set_overloads(overload_of: Callable[[str, bool, Mapping[str, Any]], Any]) ->
 
 def _captured(t: Tensor, by: _Transform) -> bool:
     """Whether a tensor is neither made inside a transform nor an argument of its function."""
-    if t._storage.born >= by.since:
+    if t._storage_.born >= by.since:
         return False
-    return not any(isinstance(x, Tensor) and x._storage is t._storage for x in tree_leaves(by.given))
+    return not any(isinstance(x, Tensor) and x._storage_ is t._storage_ for x in tree_leaves(by.given))

@@ -19,28 +19,28 @@ def new_tensor(buffer: Any, layout: Layout) -> Tensor:
     storage.version = 0
     storage.born = clock.now
     t = _new(Tensor)
-    t._storage = storage
-    t._layout = layout
-    t._offset = 0
-    t._counter = storage
-    t._rg = False
-    t._node = None
-    t._nr = 0
-    t._view = None
-    t._autograd_state = None
+    t._storage_ = storage
+    t._layout_ = layout
+    t._offset_ = 0
+    t._counter_ = storage
+    t._rg_ = False
+    t._node_ = None
+    t._nr_ = 0
+    t._view_ = None
+    t._autograd_state_ = None
     return t
 
 
 def beside(storage: UntypedStorage, layout: Layout, offset: int, counter: Any) -> Tensor:
     """``wrap`` for a storage that another tensor shares, with that tensor's version counter."""
     t = _new(Tensor)
-    t._storage = storage
-    t._layout = layout
-    t._offset = offset
-    t._counter = counter
-    t._rg = False
-    t._node = None
-    t._nr = 0
-    t._view = None
-    t._autograd_state = None
+    t._storage_ = storage
+    t._layout_ = layout
+    t._offset_ = offset
+    t._counter_ = counter
+    t._rg_ = False
+    t._node_ = None
+    t._nr_ = 0
+    t._view_ = None
+    t._autograd_state_ = None
     return t

@@ -50,7 +50,7 @@ def check_taken(name: str, tensors: Sequence[Tensor]) -> None:
     Raises:
         NotImplementedError: naming the kernel and the dtype.
     """
-    kinds = {t._layout.dtype for t in tensors if t._layout.dtype.is_floating_point}
+    kinds = {t._layout_.dtype for t in tensors if t._layout_.dtype.is_floating_point}
     kind = next(iter(kinds)) if len(kinds) == 1 else None
     product = name == "mul" and len(tensors) == 2
     if kind in FLOAT8 and name not in TAKES and not product:

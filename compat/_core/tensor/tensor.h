@@ -81,9 +81,9 @@ static int bind_tensor(PyObject *given) {
   PyObject **places[] = {&Tensor, &UntypedStorage};
   if (bind_objects(given, names, places) < 0) return -1;
   const Slot slots[] = {
-      {&t_storage, &Tensor, "_storage"}, {&t_layout, &Tensor, "_layout"}, {&t_offset, &Tensor, "_offset"},
-      {&t_counter, &Tensor, "_counter"}, {&t_rg, &Tensor, "_rg"}, {&t_node, &Tensor, "_node"},
-      {&t_nr, &Tensor, "_nr"}, {&t_view, &Tensor, "_view"}, {&t_meta, &Tensor, "_autograd_state"},
+      {&t_storage, &Tensor, "_storage_"}, {&t_layout, &Tensor, "_layout_"}, {&t_offset, &Tensor, "_offset_"},
+      {&t_counter, &Tensor, "_counter_"}, {&t_rg, &Tensor, "_rg_"}, {&t_node, &Tensor, "_node_"},
+      {&t_nr, &Tensor, "_nr_"}, {&t_view, &Tensor, "_view_"}, {&t_meta, &Tensor, "_autograd_state_"},
       {&s_buffer, &UntypedStorage, "buffer"}, {&s_base, &UntypedStorage, "base"},
       {&s_version, &UntypedStorage, "version"}, {&s_born, &UntypedStorage, "born"},
   };
@@ -102,9 +102,9 @@ static int intern_names(const Name *names, size_t count) {
 }
 
 static int intern_tensor_names(void) {
-  const Name names[] = {{&n_storage, "_storage"}, {&n_layout, "_layout"}, {&n_offset, "_offset"},
-                        {&n_counter, "_counter"}, {&n_rg, "_rg"}, {&n_node, "_node"}, {&n_nr, "_nr"},
-                        {&n_view, "_view"}, {&n_buffer, "buffer"}, {&n_version, "version"}};
+  const Name names[] = {{&n_storage, "_storage_"}, {&n_layout, "_layout_"}, {&n_offset, "_offset_"},
+                        {&n_counter, "_counter_"}, {&n_rg, "_rg_"}, {&n_node, "_node_"}, {&n_nr, "_nr_"},
+                        {&n_view, "_view_"}, {&n_buffer, "buffer"}, {&n_version, "version"}};
   zero = PyLong_FromLong(0);
   return intern_names(names, sizeof(names) / sizeof(*names));
 }

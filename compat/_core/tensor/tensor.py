@@ -39,6 +39,9 @@ from compat._core.types.size import Size
 from funcgrad.core.errors import explained
 
 _new = object.__new__
+#: The slots of a tensor. Like all names that PyTorch's tensors lack, they begin and end with an underscore, so that
+#: attributes of subclasses do not replace them.
+STATE = ("_storage_", "_layout_", "_offset_", "_counter_", "_rg_", "_node_", "_nr_", "_view_", "_autograd_state_")
 
 
 class Tensor:
@@ -55,24 +58,24 @@ class Tensor:
     """
 
     __slots__ = (
-        "_storage", "_layout", "_offset", "_counter", "_rg", "_node", "_nr", "_view", "_autograd_state",
+        "_storage_", "_layout_", "_offset_", "_counter_", "_rg_", "_node_", "_nr_", "_view_", "_autograd_state_",
         "__dict__", "__weakref__",
     )  # fmt: skip
-    _storage: UntypedStorage
-    _layout: Layout
-    _offset: int
+    _storage_: UntypedStorage
+    _layout_: Layout
+    _offset_: int
     #: The version counter: the storage or a ``VersionCounter``; None for an inference tensor.
-    _counter: Any
-    _rg: bool
-    _node: Any
-    _nr: int
-    _view: View | None
-    _autograd_state: Autograd | None
+    _counter_: Any
+    _rg_: bool
+    _node_: Any
+    _nr_: int
+    _view_: View | None
+    _autograd_state_: Autograd | None
     __array_priority__ = 1000
     #: The prefix of its ``repr``; by default the name of the subclass.
-    _shown_as = "tensor"
+    _shown_as_ = "tensor"
     #: Whether its type overrides operators (``compat._core.dispatch.torch_dispatch``).
-    _overrides_operators = False
+    _overrides_operators_ = False
 
     if TYPE_CHECKING:
         # Attached at import, from the declarations of operations.
@@ -94,8 +97,8 @@ class Tensor:
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        if "_shown_as" not in cls.__dict__:
-            cls._shown_as = cls.__name__
+        if "_shown_as_" not in cls.__dict__:
+            cls._shown_as_ = cls.__name__
         _subclassed(cls)
 
     def __new__(cls, *args: Any, **named: Any) -> Any:
@@ -104,14 +107,14 @@ class Tensor:
             getattr(cls, "new")  # noqa: B009 - imports the module that calls set_constructor
         assert _construct is not None
         made = _construct(args, named)
-        return made if cls is Tensor else made._of_class(cls)
+        return made if cls is Tensor else made._of_class_(cls)
 
     # ---------------------------------------------------------------- properties
 
     @property
     def shape(self) -> Size:
         """The size."""
-        return self._layout.size
+        return self._layout_.size
 
     def size(self, dim: int | None = None) -> Any:
         """The size, or the size of one dimension.
@@ -120,58 +123,58 @@ class Tensor:
             IndexError: if the dimension is out of range.
         """
         if dim is None:
-            return self._layout.size
-        return self._layout.size[self._dimension("size", dim)]
+            return self._layout_.size
+        return self._layout_.size[self._dimension_("size", dim)]
 
     def stride(self, dim: int | None = None) -> Any:
         """The strides, in elements, or the stride of one dimension."""
-        stride = seen(self)[0] if self._layout.base.traced else self._layout.stride
+        stride = seen(self)[0] if self._layout_.base.traced else self._layout_.stride
         if dim is None:
             return stride
-        return stride[self._dimension("stride", dim)]
+        return stride[self._dimension_("stride", dim)]
 
-    def _dimension(self, function: str, dim: Any) -> int:
+    def _dimension_(self, function: str, dim: Any) -> int:
         if not hasattr(dim, "__index__"):
             raise wrong_argument(function, "dim", 1, "int", dim)
-        ndim = self._layout.ndim
+        ndim = self._layout_.ndim
         if ndim == 0:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         return wrap_dim(dim.__index__(), ndim)
 
     def dim(self) -> int:
         """The number of dimensions."""
-        return self._layout.ndim
+        return self._layout_.ndim
 
     ndim = property(dim)
     ndimension = dim
 
     def numel(self) -> int:
         """The number of elements."""
-        return self._layout.numel
+        return self._layout_.numel
 
     nelement = numel
 
     def element_size(self) -> int:
         """The bytes of an element."""
-        return self._layout.dtype.itemsize
+        return self._layout_.dtype.itemsize
 
     itemsize = property(element_size)
 
     def is_conj(self) -> bool:
         """Whether its elements are conjugated when they are read (the conjugate bit)."""
-        return self._layout.conj
+        return self._layout_.conj
 
     def is_neg(self) -> bool:
         """Whether its elements are negated when they are read (the negative bit)."""
-        return self._layout.neg
+        return self._layout_.neg
 
     def is_inference(self) -> bool:
         """Whether it was made in ``inference_mode``."""
-        return self._counter is None
+        return self._counter_ is None
 
     def is_contiguous(self, memory_format: MemoryFormat = contiguous_format) -> bool:
         """Whether its elements are in the memory order of ``memory_format``, without gaps."""
-        layout, stride = self._layout, self.stride()
+        layout, stride = self._layout_, self.stride()
         if memory_format is contiguous_format:
             return layout.contiguous if stride is layout.stride else is_contiguous(layout.size, stride)
         if memory_format is preserve_format:
@@ -189,24 +192,24 @@ class Tensor:
         """The storage, which it shares with its views."""
         vmap_checks.check_memory(self, storage=True)
         rejoin(self)
-        return self._storage
+        return self._storage_
 
     def storage(self) -> TypedStorage:
         """The storage, as elements of the tensor's dtype."""
         warn_typed()
-        return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self._layout.dtype)
+        return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self._layout_.dtype)
 
     def data_ptr(self) -> int:
         """The address at which its bytes can be read until the next write; equal for tensors with the same first
         element in memory."""
         vmap_checks.check_memory(self)
-        address = self._storage.data_ptr()
-        return address and self._layout.numel and address + self._offset * self._layout.dtype.itemsize
+        address = self._storage_.data_ptr()
+        return address and self._layout_.numel and address + self._offset_ * self._layout_.dtype.itemsize
 
     @property
     def data(self) -> Tensor:
         """A detached tensor over the same storage, with a separate version counter; assignment replaces the storage."""
-        return _alias(self, None if self._counter is None else VersionCounter(), level_stack.beneath)
+        return _alias(self, None if self._counter_ is None else VersionCounter(), level_stack.beneath)
 
     @data.deleter
     def data(self) -> None:
@@ -219,57 +222,57 @@ class Tensor:
         level_stack.check_set_data(self, new)
         if new.layout is not self.layout or new.is_meta != self.is_meta:
             raise RuntimeError(OTHER_KIND)
-        if self._rg and new.dtype.category < dtypes.FLOATING:
+        if self._rg_ and new.dtype.category < dtypes.FLOATING:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-        if self._counter is self._storage and self._view is None:
+        if self._counter_ is self._storage_ and self._view_ is None:
             # A separate counter, so that the previous storage can be freed.
-            self._counter = VersionCounter(self._storage.version)
-        moved = new._layout.dtype is not self._layout.dtype or new.device != self.device
-        if self._autograd_state is not None and moved:
-            self._autograd_state.accumulator = None
-        self._storage, self._layout, self._offset = new._storage, new._layout, new._offset
-        new._view = new._view or SHARED
-        self._view = self._view or SHARED
+            self._counter_ = VersionCounter(self._storage_.version)
+        moved = new._layout_.dtype is not self._layout_.dtype or new.device != self.device
+        if self._autograd_state_ is not None and moved:
+            self._autograd_state_.accumulator = None
+        self._storage_, self._layout_, self._offset_ = new._storage_, new._layout_, new._offset_
+        new._view_ = new._view_ or SHARED
+        self._view_ = self._view_ or SHARED
 
     def detach(self) -> Tensor:
         """The same memory outside the graph."""
-        return _alias(self, self._counter)
+        return _alias(self, self._counter_)
 
     @property
     def _version(self) -> int:
-        if self._counter is None:
+        if self._counter_ is None:
             raise RuntimeError("Inference tensors do not track version counter.")
-        return self._counter.version
+        return self._counter_.version
 
     @property
     def _base(self) -> Tensor | None:
-        return None if self._view is None else self._view.base
+        return None if self._view_ is None else self._view_.base
 
     def _is_view(self) -> bool:
-        return self._view is not None and self._view.base is not None
+        return self._view_ is not None and self._view_.base is not None
 
     # ---------------------------------------------------------------- the autograd graph
 
     @property
     def requires_grad(self) -> bool:
         """Whether operations on it are recorded, so that backward computes its gradient."""
-        if self._view is not None:
+        if self._view_ is not None:
             refresh(self)
-        return bool(self._rg)
+        return bool(self._rg_)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if not isinstance(value, bool):
             raise RuntimeError("requires_grad must be a bool")
-        if value and self._layout.dtype.category < dtypes.FLOATING:
+        if value and self._layout_.dtype.category < dtypes.FLOATING:
             message = "only Tensors of floating point and complex dtype can require gradients"
             raise explained(RuntimeError(message), "integer-argument")
-        if value and self._node is not None:
+        if value and self._node_ is not None:
             message = "you can only change requires_grad flags of leaf variables."
             raise explained(RuntimeError(message), "leaf-flag")
-        if self._rg and not value and level_stack.state.levels and self._storage.base.traced:
-            self._storage = level_stack.detached(self._storage, forward=False)
-        self._set_requires_grad(value)
+        if self._rg_ and not value and level_stack.state.levels and self._storage_.base.traced:
+            self._storage_ = level_stack.detached(self._storage_, forward=False)
+        self._set_requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Sets ``requires_grad`` in place; returns the tensor.
@@ -280,13 +283,13 @@ class Tensor:
         """
         if not isinstance(requires_grad, bool):
             raise wrong_argument("requires_grad_", "requires_grad", 1, "bool", requires_grad)
-        if requires_grad and self._layout.dtype.category < dtypes.FLOATING:
+        if requires_grad and self._layout_.dtype.category < dtypes.FLOATING:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         level_stack.refuse("requires_grad_")
-        self._set_requires_grad(requires_grad)
+        self._set_requires_grad_(requires_grad)
         return self
 
-    def _set_requires_grad(self, value: bool) -> None:
+    def _set_requires_grad_(self, value: bool) -> None:
         if self.grad_fn is not None and not value:
             message = (
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
@@ -294,14 +297,14 @@ class Tensor:
             )
             raise explained(RuntimeError(message), "leaf-flag")
         if value:
-            self._check_may_require_grad()
-        if self._node is None:
-            self._rg = WITHIN if value and self._counter is None else value
+            self._check_may_require_grad_()
+        if self._node_ is None:
+            self._rg_ = WITHIN if value and self._counter_ is None else value
             if self._is_view():
                 autograd_of(self).own = value
 
-    def _check_may_require_grad(self) -> None:
-        if self._counter is None and not mode.inference:
+    def _check_may_require_grad_(self) -> None:
+        if self._counter_ is None and not mode.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
 
     @property
@@ -312,22 +315,22 @@ class Tensor:
     @property
     def grad_fn(self) -> Any:
         """The node of the operation that computed it; None for a leaf."""
-        if self._view is not None:
+        if self._view_ is not None:
             sync(self)
             renew(self)
-        return self._node
+        return self._node_
 
     @property
     def output_nr(self) -> int:
         """Its index among the results of the operation of its ``grad_fn``."""
-        return self._nr
+        return self._nr_
 
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward has accumulated, of the tensor's size."""
-        meta = self._autograd_state
-        if meta is None or (meta.grad is None and self._node is not None and not meta.retains):
-            if self._node is not None:
+        meta = self._autograd_state_
+        if meta is None or (meta.grad is None and self._node_ is not None and not meta.retains):
+            if self._node_ is not None:
                 warn(NO_GRAD_OF_NON_LEAF)
             return None
         return meta.grad
@@ -345,7 +348,7 @@ class Tensor:
     @property
     def retains_grad(self) -> bool:
         """Whether it is a non-leaf that keeps its gradient (``retain_grad``)."""
-        return self._autograd_state is not None and self._autograd_state.retains
+        return self._autograd_state_ is not None and self._autograd_state_.retains
 
     # ---------------------------------------------------------------- as a Python object
 
@@ -356,22 +359,22 @@ class Tensor:
     def _make_subclass(kind: type, data: Tensor, require_grad: bool = False) -> Any:
         """A tensor of a class over another's storage, detached from its graph."""
         if require_grad:
-            data._check_may_require_grad()
+            data._check_may_require_grad_()
         made: Any = _new(kind)
-        storage = data._storage
+        storage = data._storage_
         if storage.base.traced and storage.buffer.__class__ is not Unknown:
             storage = level_stack.detached(storage)
-        set_memory(made, storage, data._layout, data._offset)
-        data._view = data._view or SHARED
-        made._counter = data._counter
-        made._view = SHARED
-        made._set_requires_grad(bool(require_grad))
+        set_memory(made, storage, data._layout_, data._offset_)
+        data._view_ = data._view_ or SHARED
+        made._counter_ = data._counter_
+        made._view_ = SHARED
+        made._set_requires_grad_(bool(require_grad))
         return made
 
-    def _of_class(self, cls: type) -> Any:
+    def _of_class_(self, cls: type) -> Any:
         """The same storage and ``grad_fn``, as an instance of a subclass."""
         made: Any = _new(cls)
-        for slot in ("_storage", "_layout", "_offset", "_counter", "_rg", "_node", "_nr", "_view", "_autograd_state"):
+        for slot in STATE:
             setattr(made, slot, getattr(self, slot))
         return made
 
@@ -382,15 +385,15 @@ Tensor.__module__ = "torch"  # shown in its name
 
 
 def set_memory(t: Tensor, storage: UntypedStorage, layout: Layout, offset: int) -> None:
-    t._storage = storage
-    t._layout = layout
-    t._offset = offset
-    t._counter = storage if not mode.inference else None
-    t._rg = False
-    t._node = None
-    t._nr = 0
-    t._view = None
-    t._autograd_state = None
+    t._storage_ = storage
+    t._layout_ = layout
+    t._offset_ = offset
+    t._counter_ = storage if not mode.inference else None
+    t._rg_ = False
+    t._node_ = None
+    t._nr_ = 0
+    t._view_ = None
+    t._autograd_state_ = None
 
 
 def wrap(storage: UntypedStorage, layout: Layout, offset: int = 0) -> Tensor:
@@ -413,23 +416,23 @@ def from_array(array: np.ndarray, dtype: Dtype | None = None) -> Tensor:
 
 def _alias(t: Tensor, counter: Any, outside: Callable[[Any], Any] = level_stack.detached) -> Tensor:
     """A detached tensor over the same storage; a traced storage is detached by ``outside``."""
-    storage = t._storage
+    storage = t._storage_
     if storage.base.traced and storage.buffer.__class__ is not Unknown:
         storage = outside(storage)
-    made = wrap(storage, t._layout, t._offset)
-    made._counter = counter
+    made = wrap(storage, t._layout_, t._offset_)
+    made._counter_ = counter
     shared = SHARED if level_stack.state.duals is None else DETACHED_DUAL
-    made._view = shared if counter is not None or mode.inference else LOOSE
-    if t._view is None:
-        t._view = SHARED
+    made._view_ = shared if counter is not None or mode.inference else LOOSE
+    if t._view_ is None:
+        t._view_ = SHARED
     return made
 
 
 def autograd_of(t: Tensor) -> Autograd:
     """The tensor's gradient and hooks; creates the object if necessary."""
-    if t._autograd_state is None:
-        t._autograd_state = Autograd()
-    return t._autograd_state
+    if t._autograd_state_ is None:
+        t._autograd_state_ = Autograd()
+    return t._autograd_state_
 
 
 _construct: Callable[[tuple, dict[str, Any]], Tensor] | None = None
@@ -467,52 +470,52 @@ def regenerate(t: Tensor) -> None:
 def sync(t: Tensor) -> None:
     """Updates a tensor that shares memory after in-place changes through other views."""
     # Called for operands of every operation; there is nearly always nothing to do.
-    if t._layout.base is not t._storage.base:
+    if t._layout_.base is not t._storage_.base:
         _lay_again(t)
-    view = t._view
+    view = t._view_
     if view is None or view.base is None:
         return
-    if not t._rg:
+    if not t._rg_:
         _follow(t, view.base)
-    counter = t._counter
-    if t._rg and counter is not None and view.version != counter.version and level_stack.recorded():
+    counter = t._counter_
+    if t._rg_ and counter is not None and view.version != counter.version and level_stack.recorded():
         renew(t)
 
 
 def refresh(t: Tensor) -> None:
     """``sync`` for callers that do not need the node."""
-    if t._layout.base is not t._storage.base:
+    if t._layout_.base is not t._storage_.base:
         _lay_again(t)
-    view = t._view
-    if not t._rg and view is not None and view.base is not None:
+    view = t._view_
+    if not t._rg_ and view is not None and view.base is not None:
         _follow(t, view.base)
 
 
 def sync_written(t: Tensor) -> None:
     """``sync`` before a write: a view that was made before its base had a node counts as a leaf."""
     refresh(t)
-    if t._node is not None:
+    if t._node_ is not None:
         sync(t)
 
 
 def renew(t: Tensor) -> None:
     """Gives a view a new ``grad_fn`` if its base, or another view of it, was written since the present one was set."""
-    view = t._view
-    if view is None or view.base is None or not t._rg or t._counter is None or view.version == t._counter.version:
+    view = t._view_
+    if view is None or view.base is None or not t._rg_ or t._counter_ is None or view.version == t._counter_.version:
         return
     _regenerate(t)
-    view.version = t._counter.version
+    view.version = t._counter_.version
 
 
 def _lay_again(t: Tensor) -> None:
     """Updates the layout to the storage's present base."""
-    old = t._layout
-    t._layout = layout_of(t._storage.base, old.size, old.stride, t._offset, old.dtype, old.conj, old.neg)
+    old = t._layout_
+    t._layout_ = layout_of(t._storage_.base, old.size, old.stride, t._offset_, old.dtype, old.conj, old.neg)
 
 
 def _follow(t: Tensor, base: Tensor) -> None:
     """Makes a view require grad if its base does."""
-    t._rg = base.requires_grad and t._layout.dtype.category >= dtypes.FLOATING
+    t._rg_ = base.requires_grad and t._layout_.dtype.category >= dtypes.FLOATING
 
 
 # ---------------------------------------------------------------- values
@@ -520,12 +523,12 @@ def _follow(t: Tensor, base: Tensor) -> None:
 
 def array_of(t: Tensor) -> np.ndarray:
     """The values as a NumPy array, for any layout; a view of the buffer if possible."""
-    if t._view is not None:
+    if t._view_ is not None:
         refresh(t)
-    buffer = t._storage.buffer
-    if t._layout.base.traced:
+    buffer = t._storage_.buffer
+    if t._layout_.base.traced:
         buffer = vmap_checks.concrete(buffer, "its values")
-    return strided_access.to_numpy(buffer, t._layout, t._offset)
+    return strided_access.to_numpy(buffer, t._layout_, t._offset_)
 
 
 def _check_grad(t: Tensor, value: Any) -> None:
@@ -533,5 +536,5 @@ def _check_grad(t: Tensor, value: Any) -> None:
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
     if value is t:
         raise RuntimeError("can't assign Variable as its own grad")
-    dtypes = None if t._autograd_state is None else t._autograd_state.grad_dtypes
+    dtypes = None if t._autograd_state_ is None else t._autograd_state_.grad_dtypes
     check_grad_fits(value, t, t.dtype if dtypes is None else dtypes[0] if dtypes else value.dtype)

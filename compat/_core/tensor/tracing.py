@@ -35,9 +35,9 @@ class TensorTracer(Tracer):
 
 def elements(t: Tensor) -> Any:
     """A tensor's elements as an array or tracer, without its graph."""
-    if t._view is not None:
+    if t._view_ is not None:
         refresh(t)
-    return strided_access.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
+    return strided_access.read(runtime.ready(t._storage_.buffer), t._layout_, t._offset_)
 
 
 def array(t: Tensor, anyway: bool = False) -> Any:
@@ -50,17 +50,17 @@ def array(t: Tensor, anyway: bool = False) -> Any:
     Raises:
         RuntimeError: for a wrapper subclass, which has no elements of its own.
     """
-    if t.__class__ is not Tensor and t._overrides_operators and t._storage.buffer.__class__ is Unknown:
+    if t.__class__ is not Tensor and t._overrides_operators_ and t._storage_.buffer.__class__ is Unknown:
         raise RuntimeError(
             f"A tensor of {type(t).__name__} has no elements of its own that a transform could follow; transform a "
             "function of the tensors that it holds"
         )
-    if t._view is not None:
+    if t._view_ is not None:
         refresh(t)
-    if t._rg and (anyway or mode.grad) and level_stack.in_graph(t):
+    if t._rg_ and (anyway or mode.grad) and level_stack.in_graph(t):
         return level_stack.lift(t)
     x = elements(t)
-    if t._rg and level_stack.state.levels:
+    if t._rg_ and level_stack.state.levels:
         level_stack.know(t, x)
     return x
 
@@ -123,14 +123,14 @@ def outside(x: Any) -> Any:
 
 def batched_like(made: Tensor, source: Tensor) -> Tensor:
     """A new tensor, batched as ``source`` is, so that batched values can be written into it."""
-    if not source._storage.base.traced or made._storage.base.traced:
+    if not source._storage_.base.traced or made._storage_.base.traced:
         return made
-    over = vmap_checks.maps(source._storage.buffer)[::-1]
+    over = vmap_checks.maps(source._storage_.buffer)[::-1]
     if not over:
         return made
-    x, base = runtime.ready(made._storage.buffer), made._layout.base
+    x, base = runtime.ready(made._storage_.buffer), made._layout_.base
     sizes = tuple(interpreter.size for interpreter in over)
     dims = tuple(range(len(sizes), len(sizes) + len(base.shape)))
     x = vmap_checks.spread(over, broadcast(x, shape=(*sizes, *base.shape), dims=dims))
-    layout = layout_of(Base(base.shape, base.dtype, True), made._layout.size, made._layout.stride, 0)
+    layout = layout_of(Base(base.shape, base.dtype, True), made._layout_.size, made._layout_.stride, 0)
     return from_buffer(x, layout)

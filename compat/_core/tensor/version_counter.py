@@ -31,7 +31,7 @@ class VersionCounter:
 
 def bump_version(t: Tensor) -> None:
     """Counts an in-place operation on a tensor; inference tensors are not counted."""
-    counter = t._counter
+    counter = t._counter_
     if counter is not None:
         counter.version += 1
         if mode.anomaly:

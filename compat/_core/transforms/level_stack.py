@@ -308,7 +308,7 @@ def check_set_data(*tensors: Any) -> None:
     Raises:
         RuntimeError: if a transform traces one of them.
     """
-    traced = [_outlived(t._storage.buffer) for t in tensors if t._storage.base.traced] if state.levels else []
+    traced = [_outlived(t._storage_.buffer) for t in tensors if t._storage_.base.traced] if state.levels else []
     if any(isinstance(x, BatchTracer) for x in traced):
         raise RuntimeError("mutating directly with `.data` under vmap transform is not allowed.")
     if any(isinstance(x, ForwardTracer | ReverseTracer) for x in traced):
@@ -357,20 +357,20 @@ def in_sight(buffers: Sequence[Any]) -> bool:
 
 def in_graph(t: Any) -> bool:
     """Whether a tensor is in the graph around all transforms; a leaf made inside a differentiating one is not."""
-    if not t._rg or t._storage.base.traced:
+    if not t._rg_ or t._storage_.base.traced:
         return False
-    root = t if t._view is None or t._view.base is None else t._view.base
-    return root._node is not None or t._storage.born < mode.outset
+    root = t if t._view_ is None or t._view_.base is None else t._view_.base
+    return root._node_ is not None or t._storage_.born < mode.outset
 
 
 def buffer(t: Any) -> Any:
     """The buffer of an operand; a tracer for a tensor that requires grad outside all transforms."""
-    if t._rg and recorded() and (state.levels or state.duals is not None) and in_graph(t):
-        return strided_access.write(_blank(t), t._layout, t._offset, lift(t))
-    x = t._storage.buffer
-    if t._rg and x.__class__ is ReverseTracer and state.levels and state.levels[-1].interpreter is not x.interpreter:
-        root = t if t._view is None or t._view.base is None else t._view.base
-        layout = root._layout
+    if t._rg_ and recorded() and (state.levels or state.duals is not None) and in_graph(t):
+        return strided_access.write(_blank(t), t._layout_, t._offset_, lift(t))
+    x = t._storage_.buffer
+    if t._rg_ and x.__class__ is ReverseTracer and state.levels and state.levels[-1].interpreter is not x.interpreter:
+        root = t if t._view_ is None or t._view_.base is None else t._view_.base
+        layout = root._layout_
         if (
             layout.contiguous
             and layout.whole
@@ -386,8 +386,8 @@ def _blank(t: Any) -> Any:
 
     Elements of an expanded tensor share places, so counting elements is not enough.
     """
-    base = t._layout.base
-    covers = t._layout.whole and base.numel == t._layout.numel and base.dtype is t._layout.dtype
+    base = t._layout_.base
+    covers = t._layout_.whole and base.numel == t._layout_.numel and base.dtype is t._layout_.dtype
     return None if covers else zeros(ArrayType(base.shape, base.dtype.numpy))
 
 

@@ -136,15 +136,15 @@ def place_as(made: Any, original: Any, dim: int | None = None) -> Any:
     stride, start = seen(original)
     if dim is not None:
         stride = (*stride[:dim], *stride[dim + 1 :])
-    storage = made._storage
-    if storage is not original._storage and (start or stride != made._layout.stride):
+    storage = made._storage_
+    if storage is not original._storage_ and (start or stride != made._layout_.stride):
         storage.placing = Placing(storage.base, stride, start)
     return made
 
 
 def placing_of(t: Any) -> Placing | None:
     """The ``Placing`` of a tensor's storage, if it has one."""
-    storage = t._storage
+    storage = t._storage_
     found: Placing | None = storage.placing
     return found if found is not None and found.base is storage.base else None
 
@@ -157,13 +157,13 @@ def seen_at(t: Any, layout: Layout, offset: int) -> tuple[Ints, int]:
 
 def seen(t: Any) -> tuple[Ints, int]:
     """A tensor's logical strides and offset."""
-    return seen_at(t, t._layout, t._offset)
+    return seen_at(t, t._layout_, t._offset_)
 
 
 def can_view(t: Any, size: Ints) -> bool:
     """Whether a tensor can be viewed in another shape without a copy."""
-    stride = seen(t)[0] if t._layout.base.traced else t._layout.stride
-    return view_strides(t._layout.size, stride, size) is not None
+    stride = seen(t)[0] if t._layout_.base.traced else t._layout_.stride
+    return view_strides(t._layout_.size, stride, size) is not None
 
 
 NOT_A_VIEW = (
@@ -178,7 +178,7 @@ def viewed(t: Any, made: Any) -> Any:
     Raises:
         RuntimeError: if a copy would be needed.
     """
-    if not can_view(t, made._layout.size):
+    if not can_view(t, made._layout_.size):
         raise RuntimeError(NOT_A_VIEW)
     return made
 
@@ -194,7 +194,7 @@ def strided(t: Any, size: Ints, stride: Ints, offset: int | None = None) -> tupl
             "Tensor.as_strided(size, stride, ...): size and stride must have the same length! Got size "
             f"{size_text(size)} and stride {size_text(stride)}"
         )
-    base = t._storage.base
+    base = t._storage_.base
     placing = placing_of(t) or Placing(base, contiguous_strides(base.shape), 0)
     strides, start = seen(t)
     offset = start if offset is None else offset
@@ -208,7 +208,7 @@ def strided(t: Any, size: Ints, stride: Ints, offset: int | None = None) -> tupl
             f"{last}], but `tensor` can only access some memory in range [{start}, {end}]. This is not supported "
             "inside of vmap, please try to rewrite the `as_strided` call as a sequence of PyTorch view operations"
         )
-    found = placing.within(t._layout.dtype.itemsize, size, stride, offset)
+    found = placing.within(t._layout_.dtype.itemsize, size, stride, offset)
     if found is None:
         raise RuntimeError(f"{text} has elements between those of `tensor`, which are not seen inside of a transform")
     return found

@@ -89,7 +89,7 @@ def check_memory(t: Any, storage: bool = False) -> None:
         NotImplementedError: for the storage of a traced tensor.
         RuntimeError: for its address.
     """
-    found = followers(t._storage.buffer) if state.levels and t._storage.base.traced else []
+    found = followers(t._storage_.buffer) if state.levels and t._storage_.base.traced else []
     if found and storage:
         kind = "BatchedTensorImpl" if found[0].kind == "vmap" else "TensorWrapper"
         raise NotImplementedError(f"Cannot access storage of {kind}")
@@ -108,7 +108,7 @@ def check_out(name: str, tensors: Sequence[Any]) -> None:
         RuntimeError: if one is differentiated in reverse mode.
         NotImplementedError: if one is differentiated in forward mode.
     """
-    kinds = [[entered.kind for entered in followers(t._storage.buffer)] for t in tensors if t._storage.base.traced]
+    kinds = [[entered.kind for entered in followers(t._storage_.buffer)] for t in tensors if t._storage_.base.traced]
     if mode.grad and any("grad" in found for found in kinds):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
@@ -173,10 +173,10 @@ def check_counted(name: str, t: Any) -> None:
         RuntimeError: under ``vmap``, for a batched tensor.
         NotImplementedError: on the meta device.
     """
-    if not t._storage.base.traced:
+    if not t._storage_.base.traced:
         return
     check_values(name, t)
-    if maps(t._storage.buffer):
+    if maps(t._storage_.buffer):
         raise RuntimeError(_COUNTED_BY.get(name, _COUNTED).format(name))
 
 

@@ -342,7 +342,7 @@ def _check_copy(self: Tensor, other: Tensor, non_blocking: bool = False) -> None
 
 def _copy_shared(self: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
     """Copies equal values into a tensor with overlapping elements."""
-    if self._storage is not other._storage or self._offset != other._offset or self._layout != other._layout:
+    if self._storage_ is not other._storage_ or self._offset_ != other._offset_ or self._layout_ != other._layout_:
         raise RuntimeError(OVERLAPS_ITSELF)
     _check_copy(self, other, non_blocking)
     return _copy_same.inplace(self, other, non_blocking)
@@ -412,7 +412,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         raise wrong_call("Tensor.fill_", value)
     if not isinstance(value, Tensor):
         return _fill_number.inplace(self, filling(self.dtype, self.numel(), value))
-    if value._storage is self._storage and (value._node is not None or not (value._rg and mode.grad)):
+    if value._storage_ is self._storage_ and (value._node_ is not None or not (value._rg_ and mode.grad)):
         value = _read_before(value)
     return _fill_tensor.inplace(self, value)
 
@@ -420,7 +420,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 def _read_before(value: Tensor) -> Tensor:
     """The present value of a tensor, with its node: the write may be to its memory."""
     held = value.detach().clone()
-    held._rg, held._node, held._nr = value._rg, value._node, value._nr
+    held._rg_, held._node_, held._nr_ = value._rg_, value._node_, value._nr_
     return held
 
 

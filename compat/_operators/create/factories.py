@@ -49,7 +49,7 @@ from funcgrad.core.errors import explained
 
 def with_grad(t: Tensor, requires_grad: bool) -> Tensor:
     if _checked(t, requires_grad):
-        t._set_requires_grad(True)
+        t._set_requires_grad_(True)
     return t
 
 
@@ -180,7 +180,7 @@ def placed(t: Tensor, where: Device) -> Tensor:
     layout = dense_layout(tuple(t.shape), t.stride(), t.dtype, device=where)
     if where is META:
         return from_buffer(unknown(layout.base), layout)
-    return from_buffer(on(where, t.clone()._storage.buffer), layout)
+    return from_buffer(on(where, t.clone()._storage_.buffer), layout)
 
 
 def _sizes(function: str, size: tuple[Any, ...], more: dict[str, Any]) -> tuple[int, ...]:

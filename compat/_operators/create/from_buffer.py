@@ -303,7 +303,7 @@ def to_capsule(
     if stream not in (None, -1):
         raise AssertionError("stream should be None on cpu.")
     source = self.clone() if copy or self.is_neg() else self
-    return dlpack.capsule_of(source._storage, source._layout, source._offset, max_version)
+    return dlpack.capsule_of(source._storage_, source._layout_, source._offset_, max_version)
 
 
 @function("torch.to_dlpack")

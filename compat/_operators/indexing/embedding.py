@@ -176,7 +176,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
         return one_hot_rows.function(input, num_classes)
     if num_classes == -1 and on_meta(input):
         raise refused("item()")
-    if num_classes == -1 and vmap_checks.maps(input._storage.buffer):
+    if num_classes == -1 and vmap_checks.maps(input._storage_.buffer):
         raise RuntimeError(
             "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument."
         )

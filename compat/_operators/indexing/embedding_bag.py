@@ -57,7 +57,7 @@ def _check_bag(
 
 
 def _inspect_bag(weight: Tensor, indices: Tensor, offsets: Tensor, *_: Any) -> None:
-    if offsets.numel() and not offsets._layout.base.traced:
+    if offsets.numel() and not offsets._layout_.base.traced:
         starts = values_of(offsets)
         if starts[0] != 0:
             raise RuntimeError(

@@ -33,7 +33,7 @@ _END = 2**63 - 1
 
 def _integer(x: Tensor, dim: int, index: int, position: int = 0) -> Tensor:
     """A single index along a dimension; an error names its ``position`` among the subscripts, as in PyTorch."""
-    size = x._layout.size
+    size = x._layout_.size
     if not size and index == 0 and position == 0:
         raise IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
@@ -61,11 +61,11 @@ def _cut(x: Tensor, dim: int, start: int, length: int, step: int) -> Tensor | No
     """
     if mode.watched or (mode.grad and x.requires_grad):
         return None
-    if x._view is not None:
+    if x._view_ is not None:
         sync(x)
-        if x._view.steps:
+        if x._view_.steps:
             return None
-    layout = x._layout
+    layout = x._layout_
     if not layout.whole or not layout.numel:
         return None
     key = (layout, dim, length, step)
@@ -105,11 +105,11 @@ def _slice(x: Tensor, dim: int, index: slice, whole: bool) -> Tensor:
     if step < 0:
         raise ValueError("step must be greater than zero")
     start, stop = _bound(index.start, 0), _bound(index.stop, _END)
-    if not x._layout.size:
+    if not x._layout_.size:
         return slice_view(x, dim, start, stop, step)  # which raises errors, in PyTorch's order
-    if not whole and start == 0 and step == 1 and stop >= x._layout.size[dim]:
+    if not whole and start == 0 and step == 1 and stop >= x._layout_.size[dim]:
         return x
-    n = x._layout.size[dim]
+    n = x._layout_.size[dim]
     first, last = (max(b + n, 0) if b < 0 else min(b, n) for b in (start, stop))
     length = -((first - last) // step)
     made = _cut(x, dim, first, length, step) if 0 < length < n else None
@@ -164,7 +164,7 @@ def by_tensors() -> Iterator[None]:
 
 def _differs(place: Tensor) -> bool:
     """Whether a 0-d index is kept as a tensor: it may differ between batch elements."""
-    return _local.by_tensors or (place._layout.base.traced and bool(vmap_checks.maps(place._storage.buffer)))
+    return _local.by_tensors or (place._layout_.base.traced and bool(vmap_checks.maps(place._storage_.buffer)))
 
 
 def _places(index: tuple[Any, ...]) -> int:
@@ -180,7 +180,7 @@ def _places(index: tuple[Any, ...]) -> int:
 def _apply(x: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | None]]:
     """Applies the basic part of an index by views; returns the rest for a gather: a tensor or None per dimension."""
     parts = [p if _is_basic(p) else _as_index(p) for p in index]
-    ndim = x._layout.ndim
+    ndim = x._layout_.ndim
     used = _places(tuple(parts))
     if used > ndim:
         raise explained(IndexError(f"too many indices for tensor of dimension {ndim}"), "out-of-range")
@@ -204,10 +204,10 @@ def _apply(x: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | Non
         elif not isinstance(p, Tensor):
             x = _integer(x, dim, p.__index__(), position)
         elif p.dtype in (dtypes.bool_, dtypes.uint8):
-            x = x if p._layout.ndim else unsqueeze(x, dim)
-            gathers[dim] = p if p._layout.ndim else unsqueeze(p, 0)
-            dim += gathers[dim]._layout.ndim
-        elif p._layout.ndim or _differs(p):
+            x = x if p._layout_.ndim else unsqueeze(x, dim)
+            gathers[dim] = p if p._layout_.ndim else unsqueeze(p, 0)
+            dim += gathers[dim]._layout_.ndim
+        elif p._layout_.ndim or _differs(p):
             gathers[dim] = p
             dim += 1
         else:
@@ -284,7 +284,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
 
 
 def _gather(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
-    if is_large(x._storage) and not (mode.grad and x.requires_grad):
+    if is_large(x._storage_) and not (mode.grad and x.requires_grad):
         found = _gathered_there(x, indices)
         if found is not None:
             return found
@@ -294,11 +294,11 @@ def _gather(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
 def _gathered_there(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor | None:
     """Gathers from a large NumPy array by NumPy: a buffer of all of it would be copied after every write. None for
     indices that NumPy treats differently."""
-    if any(i is not None and (i.dtype is dtypes.uint8 or i._layout.base.traced) for i in indices):
+    if any(i is not None and (i.dtype is dtypes.uint8 or i._layout_.base.traced) for i in indices):
         return None
     places = tuple([slice(None) if i is None else array_of(i) for i in indices])
     try:
-        return from_array(array_over(x._storage, x._layout, x._offset)[places], x.dtype)
+        return from_array(array_over(x._storage_, x._layout_, x._offset_)[places], x.dtype)
     except IndexError:
         return None
 
@@ -331,7 +331,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         return  # empty, whatever the value's size
     found, left = _apply(self, _as_tuple(None if index is True else index))
     if left:
-        value = _without_leading_ones(value) if value._layout.size[:1] == (1,) else value
+        value = _without_leading_ones(value) if value._layout_.size[:1] == (1,) else value
         if not _filled(found, left, value):
             names_of("torch")["_index_put_"](found, list(left), value)
     else:
@@ -342,15 +342,15 @@ def _filled(x: Tensor, indices: Sequence[Tensor | None], value: Tensor) -> bool:
     """Fills where a mask is true, if the index is a mask and nothing is recorded: the number of elements need not be
     known."""
     mask = indices[0]
-    if len(indices) != 1 or mask is None or mask.dtype is not dtypes.bool_ or value._layout.ndim:
+    if len(indices) != 1 or mask is None or mask.dtype is not dtypes.bool_ or value._layout_.ndim:
         return False
-    if value.dtype is not x.dtype or (mode.grad and (x._rg or value._rg)):
+    if value.dtype is not x.dtype or (mode.grad and (x._rg_ or value._rg_)):
         return False
-    ndim = mask._layout.ndim
-    if mask._layout.size != x._layout.size[:ndim]:
+    ndim = mask._layout_.ndim
+    if mask._layout_.size != x._layout_.size[:ndim]:
         return False
-    if ndim < x._layout.ndim:
-        mask = view_size(mask.contiguous(), (*mask.shape, *[1] * (x._layout.ndim - ndim)))
+    if ndim < x._layout_.ndim:
+        mask = view_size(mask.contiguous(), (*mask.shape, *[1] * (x._layout_.ndim - ndim)))
     x.masked_fill_(mask, value)
     return True
 
@@ -367,15 +367,15 @@ def _value(x: Tensor, value: Any) -> Tensor:
 
 def _without_leading_ones(value: Tensor) -> Tensor:
     """The value as a view without leading dimensions of size 1, always a view."""
-    size = value._layout.size
+    size = value._layout_.size
     ones = next((i for i, n in enumerate(size) if n != 1), len(size))
     return view_size(value, tuple(size[ones:]))
 
 
 def _write(part: Tensor, value: Tensor) -> None:
-    if part._layout.size == value._layout.size:
+    if part._layout_.size == value._layout_.size:
         part.copy_(value)
-    elif value._layout.ndim == 0:
+    elif value._layout_.ndim == 0:
         part.fill_(value)
     else:
         value = _without_leading_ones(value)

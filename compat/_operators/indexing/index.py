@@ -57,7 +57,7 @@ def index_positions(input, indices):
     return np.at(input)[index_key(indices)].get()
 
 
-@function("torch._index", "Tensor._index")
+@function("torch._index")
 def index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     """The elements at indices: per dimension a tensor, a mask (for as many dimensions as it has), or None for all.
 
@@ -69,13 +69,13 @@ def index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
         tensor([[2, 0],
                 [5, 3]])
     """
-    if input._view is not None:
+    if input._view_ is not None:
         sync(input)  # its node is checked first
     check_indices(input, indices)
     found = positions(input, indices)
     made: Tensor = index_positions.function(input, found)
     if has_mask(indices):
-        show_given(made._node, "indices", indices)
+        show_given(made._node_, "indices", indices)
     return made
 
 
@@ -180,7 +180,7 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     found, values = _put_arguments(input, indices, values, accumulate)
     made: Tensor = put_positions.function(input, found, values, bool(accumulate))
     if has_mask(indices) and not has_mask(found):
-        show_given(made._node, "indices", indices)
+        show_given(made._node_, "indices", indices)
     return made
 
 
@@ -198,8 +198,8 @@ def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, 
     if mode.grad and (input.requires_grad or values.requires_grad):
         check_recorded(input)
     found, values = _put_arguments(input, indices, values, accumulate)
-    before = input._node
+    before = input._node_
     put_positions.inplace(input, found, values, bool(accumulate))
-    if input._node is not before and has_mask(indices) and not has_mask(found):
-        show_given(input._node, "indices", indices)
+    if input._node_ is not before and has_mask(indices) and not has_mask(found):
+        show_given(input._node_, "indices", indices)
     return input

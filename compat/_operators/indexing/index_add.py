@@ -140,7 +140,7 @@ def _inspect_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Non
         # An empty tensor has no slices: PyTorch raises when it makes one to write to.
         size = [1 if d == along else n for d, n in enumerate(input.shape)]
         steps = [0 if d == along else n for d, n in enumerate(input.stride())]
-        check_room(input._storage, input.element_size(), size, steps, input._offset)
+        check_room(input._storage_, input.element_size(), size, steps, input._offset_)
         if 0 in size:
             return
     bad = outside(index, 0, extent(input, along))
@@ -204,7 +204,7 @@ def _inspect_index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> N
         # PyTorch checks only as many rows as there are indices.
         size = [index.numel() if d == along else m for d, m in enumerate(input.shape)]
         steps = [0 if d == along else step for d, step in enumerate(input.stride())]
-        check_room(input._storage, input.element_size(), size, steps, input._offset)
+        check_room(input._storage_, input.element_size(), size, steps, input._offset_)
         if 0 in size:
             return
     bad = outside(index, -n, n)

@@ -144,7 +144,7 @@ def _check_masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> None:
 
 
 def _inspect_masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> None:
-    if mask._layout.base.traced:
+    if mask._layout_.base.traced:
         return
     wanted = int(numpy.broadcast_to(values_of(mask), broadcast_size(tuple(mask.shape), tuple(input.shape))).sum())
     if wanted > source.numel():

@@ -45,8 +45,8 @@ def failure(info: Tensor) -> tuple[str, int] | None:
 
     Without concrete values, under transforms, no failure is detected.
     """
-    if info._layout.base.traced:
-        found = value_of(strided_access.read(info._storage.buffer, info._layout, info._offset))
+    if info._layout_.base.traced:
+        found = value_of(strided_access.read(info._storage_.buffer, info._layout_, info._offset_))
     else:
         with guarded_storage.shown():  # only an error depends on it
             found = array_of(info.detach())

@@ -41,7 +41,7 @@ def refuse_phases(text: str, *found: Vectors) -> None:
     """
     first = found[0].values
     node = first.grad_fn
-    if node is None or not first.is_complex() or first._layout.base.traced:
+    if node is None or not first.is_complex() or first._layout_.base.traced:
         return
     count = min(n for v in found for n in v.values.shape[-2:])  # of full matrices, only those with singular values
     kept = [v._replace(values=v.values.detach()) for v in found]
@@ -49,7 +49,7 @@ def refuse_phases(text: str, *found: Vectors) -> None:
     def look(grads: Sequence[Any]) -> None:
         with no_grad():
             twists = [_twist(v, grads[v.number], count) for v in kept if grads[v.number] is not None]
-            if not twists or any(t._layout.base.traced for t in twists):
+            if not twists or any(t._layout_.base.traced for t in twists):
                 return
             other = twists[1] * -1 if len(twists) > 1 else twists[0] * 0
             # PyTorch's tolerances: single precision leaves that much of an invariant gradient.

@@ -264,7 +264,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 
 def is_full_rank(rank: Tensor, n: int) -> bool:
     """Whether all matrices are known to have rank ``n``."""
-    if rank._layout.base.traced:
+    if rank._layout_.base.traced:
         return True
     return bool((array_of(rank) == n).all())
 

@@ -156,7 +156,7 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
         tensor([2., 1.])
     """
     # The vectors are needed for the derivative.
-    needed = isinstance(A, Tensor) and ((mode.grad and A.requires_grad) or A._layout.base.traced)
+    needed = isinstance(A, Tensor) and ((mode.grad and A.requires_grad) or A._layout_.base.traced)
     return _svd(A, False, needed, driver)[1]
 
 

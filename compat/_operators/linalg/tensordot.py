@@ -121,7 +121,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     a, b = ((1,) * (n - t.dim()) + tuple(t.shape) for t in (input, other))
     left = unsafe_view(input, tuple(v for k in a for v in (k, 1)))
     right = unsafe_view(other, tuple(v for k in b for v in (1, k)))
-    left._view = right._view = SHARED  # the caller may write to the operands' memory
+    left._view_ = right._view_ = SHARED  # the caller may write to the operands' memory
     return unsafe_view(left * right, tuple(k * m for k, m in zip(a, b)))
 
 

@@ -337,7 +337,7 @@ def _variance(input: Tensor, var: Any) -> Any:
         if var < 0:
             raise ValueError("var has negative entry/entries")
         return var * ones_like(input)
-    if not var._layout.base.traced and bool((var < 0).any()):
+    if not var._layout_.base.traced and bool((var < 0).any()):
         raise ValueError("var has negative entry/entries")
     if var.shape == input.shape:
         return var

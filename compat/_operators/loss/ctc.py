@@ -227,7 +227,7 @@ def _lengths(name: str, given: Any, n: int) -> Tensor:
 
 def _known(t: Tensor) -> list[int] | None:
     """The concrete values, or None."""
-    return None if t._layout.base.traced else array_of(t).tolist()
+    return None if t._layout_.base.traced else array_of(t).tolist()
 
 
 def _check_lengths(steps: int, inputs: Sequence[int], targets: Tensor, lengths: Sequence[int]) -> None:

@@ -45,8 +45,8 @@ class Fold:
 
     def __init__(self, steps: Callable[..., Results], operands: Sequence[Tensor | None]):
         self.steps = steps
-        self.operands: list[Any] | None = [None if t is None else (t, t._counter.version) for t in operands]
-        self.layouts = [None if t is None else t._layout for t in operands]
+        self.operands: list[Any] | None = [None if t is None else (t, t._counter_.version) for t in operands]
+        self.layouts = [None if t is None else t._layout_ for t in operands]
         self.edges = [NO_EDGE if t is None else edge_of(t) for t in operands]
         self.nodes: list[weakref.ref] = []
 
@@ -61,7 +61,7 @@ class Fold:
         given = [self._stand_in(i) for i in range(len(self.layouts))]
         with _unwatched():
             made = self.steps(*given)
-        found = [t._node for t in made]
+        found = [t._node_ for t in made]
         renamed: dict[Node | None, Edge] = {
             accumulator: edge for t, edge in zip(given, self.edges) if (accumulator := _accumulator(t)) is not None
         }
@@ -73,7 +73,7 @@ class Fold:
                 if node is not None:
                     _become(node, found[i])
                     renamed[found[i]] = (node, 0)
-                    inside[inside.index(found[i])] = found[i] = made[i]._node = node
+                    inside[inside.index(found[i])] = found[i] = made[i]._node_ = node
         for node in inside:
             node.next_functions = tuple(renamed.get(edge[0], edge) for edge in node.next_functions)
             if isinstance(node, OpNode):
@@ -98,9 +98,9 @@ class Fold:
             node.release()
             return
         own = {id(t): entry for t, entry in zip(given, self.operands) if t is not None}
-        versions = {id(t._counter): version for t, version in own.values()}
+        versions = {id(t._counter_): version for t, version in own.values()}
         node.saved = tuple(
-            own.get(id(e[0])) or (e[0], versions.get(id(e[0]._counter), e[1])) if type(e) is tuple else e
+            own.get(id(e[0])) or (e[0], versions.get(id(e[0]._counter_), e[1])) if type(e) is tuple else e
             for e in node.saved or ()
         )
 
@@ -178,7 +178,7 @@ def _behind(nodes: Sequence[Any]) -> list[Any]:
 
 
 def _accumulator(t: Tensor | None) -> Node | None:
-    meta = None if t is None else t._autograd_state
+    meta = None if t is None else t._autograd_state_
     return None if meta is None or meta.accumulator is None else meta.accumulator()
 
 
@@ -203,17 +203,17 @@ def folded(
     if mode.grad and (HookStack.used or mode.anomaly):  # each node is observed when it is created
         return steps(*operands)
     made = run(*operands)
-    if any(t._node is None for t in made):
+    if any(t._node_ is None for t in made):
         return made
     fold = Fold(steps, operands)
     # The program may have saved its results; callers may write to them, since the steps would allow it.
-    results = [from_buffer(t._storage.buffer, t._layout) for t in made]
+    results = [from_buffer(t._storage_.buffer, t._layout_) for t in made]
     for i, t in reversed(list(enumerate(made))):
         node = object.__new__(_class_of(kinds[i]))
-        _EDGES.__set__(node, ((t._node, t._nr),))
+        _EDGES.__set__(node, ((t._node_, t._nr_),))
         node.plan, node.saved, node.numbers = Folded, (), (fold, i, t.shape, t.dtype)
         node._sequence, node._hooks = next_sequence(), None
-        results[i]._rg, results[i]._node = True, node
+        results[i]._rg_, results[i]._node_ = True, node
         fold.nodes.append(weakref.ref(node))
     fold.nodes.reverse()
     return results

@@ -340,7 +340,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enable
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
     n, c, *spatial = input.shape
     _check_channels(input.shape, num_groups, c, weight, bias)
-    if not input._layout.contiguous:
+    if not input._layout_.contiguous:
         input = contiguous(input, memory_format=suggested_format(input))
     return native_group_norm.function(input, weight, bias, n, c, math.prod(spatial), num_groups, eps)[0]
 
@@ -453,11 +453,11 @@ def _batch_norm(
 def _keep(statistics: Sequence[tuple[Tensor, Tensor]]) -> None:
     """Writes running statistics without a version change; under ``vmap`` they must be batched."""
     for running, new in statistics:
-        if not set(vmap_checks.maps(new._storage.buffer)) <= set(vmap_checks.maps(running._storage.buffer)):
+        if not set(vmap_checks.maps(new._storage_.buffer)) <= set(vmap_checks.maps(running._storage_.buffer)):
             raise RuntimeError(_SHARED_STATISTICS)
     for running, new in statistics:
         capture_checks.let(running)
-        if vmap_checks.maps(running._storage.buffer):
+        if vmap_checks.maps(running._storage_.buffer):
             with no_grad():
                 running.copy_(new)
         else:

@@ -221,7 +221,7 @@ def pad(sequences: Sequence[Any], batch_first: bool, padding_value: float, paddi
     first, longest = sequences[0], max(len(t) for t in sequences)
     lead = (len(sequences), longest) if batch_first else (longest, len(sequences))
     size = (*lead, *first.shape[1:])
-    if (mode.grad and any(t.requires_grad for t in sequences)) or any(t._layout.base.traced for t in sequences):
+    if (mode.grad and any(t.requires_grad for t in sequences)) or any(t._layout_.base.traced for t in sequences):
         whole: Any = names_of("torch")["full"](size, padding_value, dtype=first.dtype)
         for i, t in enumerate(sequences):
             begin = longest - len(t) if padding_side == "left" else 0

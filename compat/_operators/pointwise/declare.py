@@ -95,7 +95,7 @@ def common(operands: Sequence[Any], floating: bool = False) -> dtype.dtype:
     groups: tuple[list, list, list] = ([], [], [])
     for x in operands:
         if isinstance(x, Tensor):
-            groups[0 if x._layout.ndim else 1].append(x._layout.dtype)
+            groups[0 if x._layout_.ndim else 1].append(x._layout_.dtype)
         elif isinstance(x, NUMBERS):
             groups[2].append(type(x))
     found = common_dtype(*groups)

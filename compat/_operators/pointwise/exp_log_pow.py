@@ -281,7 +281,7 @@ def _pow_of_number_backward(ct: Any, self: Any, exponent: Any, result: Any) -> A
 
 
 def _to_number(input: Tensor, exponent: Any, out: Any = None, inplace: bool = False) -> Tensor:
-    if type(exponent) is int and exponent < 0 and input._layout.dtype.category < dtype.FLOATING:
+    if type(exponent) is int and exponent < 0 and input._layout_.dtype.category < dtype.FLOATING:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
     fixed = _FIXED.get(exponent)
     if inplace:

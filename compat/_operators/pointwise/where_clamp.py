@@ -112,7 +112,7 @@ def _check_mask(input: Tensor, mask: Tensor, value: Any) -> None:
 
 
 def _inspect_fill(input: Tensor, mask: Tensor, value: Tensor) -> None:
-    if value.is_complex() and not input.is_complex() and not value._layout.base.traced:
+    if value.is_complex() and not input.is_complex() and not value._layout_.base.traced:
         fitted(input.dtype, value.item())
 
 
@@ -431,7 +431,7 @@ def clamp_max(input: Any, max: Any) -> Op:
 def _shared_numbers(input: Tensor, *_: Any, **__: Any) -> Tensor:
     if input.dtype.category >= dtypes.FLOATING:
         raise RuntimeError(OVERLAPS_ITSELF)
-    put(input, input._storage.buffer, input._layout.base.traced, "nan_to_num_")  # integers are unchanged
+    put(input, input._storage_.buffer, input._layout_.base.traced, "nan_to_num_")  # integers are unchanged
     return input
 
 

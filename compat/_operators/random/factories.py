@@ -105,9 +105,9 @@ def laid_like(
     Args:
         sequential: draw batch elements of ``vmap`` one after the other, even if they are interleaved in ``t``.
     """
-    if t._view is not None:
+    if t._view_ is not None:
         refresh(t)
-    size, stride = tuple(t._layout.size), t._layout.stride
+    size, stride = tuple(t._layout_.size), t._layout_.stride
     assert dtype.numpy is not None
     layout = dense_layout(size, preserved_strides(size, stride), dtype, device=where or t.device)
     return draws(draw, layout, None if sequential else t)

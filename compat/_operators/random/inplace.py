@@ -79,14 +79,14 @@ def fill(t: Tensor, draw: Draw, kernel: Kernel, *others: Tensor) -> Tensor:
     Raises:
         RuntimeError: if the tensor cannot be written in place, or from ``draw``.
     """
-    if t._view is not None:
+    if t._view_ is not None:
         sync_written(t)
-    if t._storage.born < mode.since:
+    if t._storage_.born < mode.since:
         capture_checks.refuse(t, kernel.name, {})
-    recorded = mode.grad and (t._rg or any(o._rg for o in others))
+    recorded = mode.grad and (t._rg_ or any(o._rg_ for o in others))
     if recorded:
         check_recorded(t)
-    layout = t._layout
+    layout = t._layout_
     if overlaps_itself(layout.size, layout.stride):
         raise RuntimeError(OVERLAPS_ITSELF)
     check_memory(t, others)
@@ -110,8 +110,8 @@ def fill(t: Tensor, draw: Draw, kernel: Kernel, *others: Tensor) -> Tensor:
         flat = draw(layout.numel, layout.dtype.numpy)
         values = from_array(_along(flat, layout.size, layout.stride))
     operands = (t, *others, values)
-    mask = tuple(o._rg for o in operands) if mode.grad else None
-    return kernel.plan(tuple(o._layout for o in operands), mask, 0).run(operands)
+    mask = tuple(o._rg_ for o in operands) if mode.grad else None
+    return kernel.plan(tuple(o._layout_ for o in operands), mask, 0).run(operands)
 
 
 def _along(flat: np.ndarray, size: Sequence[int], stride: Sequence[int]) -> np.ndarray:
@@ -223,7 +223,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
     engine = engine_of("normal_", generator)
     mean, std = number("normal_", "mean", 1, mean), number("normal_", "std", 2, std)
     # Also in memory, where vmap may interleave batch elements.
-    contiguous = self._layout.contiguous and in_usual_order(self)
+    contiguous = self._layout_.contiguous and in_usual_order(self)
     return fill(self, lambda n, dtype: samplers.normal(engine, n, dtype, mean, std, contiguous=contiguous), NORMAL)
 
 
@@ -303,7 +303,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
 def _batched_bernoulli(t: Tensor, p: Tensor, engine: Any) -> Tensor:
     """``bernoulli_`` inside transforms, with a tensor of a probability for each element."""
     (probabilities,), over = given(p)
-    vmap_checks.check_write("bernoulli", t._storage.buffer, p._storage.buffer)
+    vmap_checks.check_write("bernoulli", t._storage_.buffer, p._storage_.buffer)
     check_fill(t)
     dtype = t.dtype.numpy
     assert dtype is not None

@@ -58,12 +58,12 @@ def memory_order(like: Tensor | None, over: Sequence[Batching], ndim: int) -> li
     """The axes in memory order, where the axes of ``vmap``s, outermost first, have the first numbers."""
     count = len(over)
     usual = list(range(count + ndim))
-    if like is None or not like._storage.base.traced:
+    if like is None or not like._storage_.base.traced:
         return usual
-    layout = like._layout
+    layout = like._layout_
     if not (layout.whole and layout.dense and len(layout.base.shape) == ndim):
         return usual
-    order, x = usual[count:], runtime.ready(like._storage.buffer)
+    order, x = usual[count:], runtime.ready(like._storage_.buffer)
     for axis in reversed(range(count)):
         while isinstance(x, ForwardTracer | ReverseTracer):
             x = x.underlying()
@@ -76,7 +76,7 @@ def memory_order(like: Tensor | None, over: Sequence[Batching], ndim: int) -> li
 def in_usual_order(t: Tensor) -> bool:
     """Whether batch elements are contiguous in memory."""
     over = vmap_checks.drawing() if level_stack.state.levels else []
-    ndim = len(t._layout.base.shape)
+    ndim = len(t._layout_.base.shape)
     return not over or memory_order(t, over, ndim) == list(range(len(over) + ndim))
 
 
@@ -98,7 +98,7 @@ def check_same(over: Sequence[Batching], *tensors: Any) -> None:
     Args:
         over: the ``vmap``s that draw different numbers.
     """
-    differing = {m for t in tensors if isinstance(t, Tensor) for m in vmap_checks.maps(t._storage.buffer)}
+    differing = {m for t in tensors if isinstance(t, Tensor) for m in vmap_checks.maps(t._storage_.buffer)}
     if differing - set(over):
         raise RuntimeError(_SAME)
 
@@ -106,7 +106,7 @@ def check_same(over: Sequence[Batching], *tensors: Any) -> None:
 def _values(t: Tensor, over: Sequence[Batching]) -> np.ndarray:
     if not over:
         return array_of(t)
-    x: Any = runtime.ready(t.contiguous()._storage.buffer)
+    x: Any = runtime.ready(t.contiguous()._storage_.buffer)
     for interpreter in reversed(over):
         mine = isinstance(x, BatchTracer) and x.interpreter is interpreter
         value, dim = (x.value, x.dim) if mine else (x, None)
@@ -122,7 +122,7 @@ def drawn(values: np.ndarray, over: Sequence[Batching], dtype: Any = None) -> Te
         return made
     size = values.shape[len(over) :]
     base = Base(size, made.dtype, True)
-    buffer = vmap_checks.spread(over, runtime.ready(made._storage.buffer))
+    buffer = vmap_checks.spread(over, runtime.ready(made._storage_.buffer))
     strides = tuple(prod(size[i + 1 :]) for i in range(len(size)))
     return from_buffer(buffer, layout_of(base, size, strides, 0))
 
@@ -133,5 +133,5 @@ def check_fill(t: Tensor) -> None:
     Raises:
         RuntimeError: for a ``vmap`` with ``randomness="different"`` that does not batch the tensor.
     """
-    if set(vmap_checks.drawing()) - set(vmap_checks.maps(t._storage.buffer)):
+    if set(vmap_checks.drawing()) - set(vmap_checks.maps(t._storage_.buffer)):
         raise RuntimeError(_IN_PLACE)

@@ -98,7 +98,7 @@ def _writes_only_zeros(t: Tensor) -> bool:
 
     It does so for matrices of any strides, but only for contiguous batch dimensions if there are several.
     """
-    if t._layout.dense:
+    if t._layout_.dense:
         return False  # no elements share memory: the results are the same
     step = t.shape[-1] * t.shape[-2]
     for d in range(t.dim() - 3, -1, -1) if t.dim() > 3 else ():

@@ -50,13 +50,13 @@ def sequential_vmap(name: str) -> Callable[[Function], Function]:
 
 def _innermost(arguments: tuple) -> Batching | None:
     """The innermost ``vmap`` over which an argument differs."""
-    traced = [x for x in arguments if isinstance(x, Tensor) and x._storage.base.traced]
-    return max((m for x in traced for m in vmap_checks.maps(x._storage.buffer)), key=lambda m: m.level, default=None)
+    traced = [x for x in arguments if isinstance(x, Tensor) and x._storage_.base.traced]
+    return max((m for x in traced for m in vmap_checks.maps(x._storage_.buffer)), key=lambda m: m.level, default=None)
 
 
 def _of(x: Any, over: Batching, i: int) -> Any:
     """An argument for one batch element."""
-    if not isinstance(x, Tensor) or over not in vmap_checks.maps(x._storage.buffer):
+    if not isinstance(x, Tensor) or over not in vmap_checks.maps(x._storage_.buffer):
         return x
     value = elements(x)
     while isinstance(value, ForwardTracer | ReverseTracer):

@@ -223,7 +223,7 @@ def _as(grad: Tensor, dtype: Any) -> Tensor:
 def _added(a: AnySparse, b: AnySparse, factor: Any) -> AnySparse:
     if not isinstance(a, CompressedTensor):
         return _added_coo(a.as_coo(), b.as_coo(), factor)
-    if isinstance(b, CompressedTensor) and a.plain._storage is b.plain._storage and a.layout is b.layout:
+    if isinstance(b, CompressedTensor) and a.plain._storage_ is b.plain._storage_ and a.layout is b.layout:
         return a.alike(a.elements + (b.elements if factor == 1 else b.elements * factor))
     return as_layout(_added_coo(a.as_coo(), b.as_coo(), factor), a)
 
@@ -231,7 +231,7 @@ def _added(a: AnySparse, b: AnySparse, factor: Any) -> AnySparse:
 def _added_coo(a: SparseTensor, b: SparseTensor, factor: Any) -> SparseTensor:
     torch = names_of("torch")
     scaled = b.elements if factor == 1 else b.elements * factor
-    if a.coordinates._storage is b.coordinates._storage and a.elements.shape == b.elements.shape:
+    if a.coordinates._storage_ is b.coordinates._storage_ and a.elements.shape == b.elements.shape:
         return a.alike(a.elements + scaled, a.coalesced and b.coalesced)
     if a.sparse_dim() != b.sparse_dim():
         raise RuntimeError(

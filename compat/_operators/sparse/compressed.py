@@ -221,7 +221,7 @@ class CompressedTensor(AnySparse):
         node = self.grad_fn
         return compressed_text(
             [array_of(part) for part in (self.compressed, self.plain, self.elements)], tuple(self.shape), self.dtype,
-            self.layout, by_rows=self.by_rows, requires_grad=bool(self._rg),
+            self.layout, by_rows=self.by_rows, requires_grad=bool(self._rg_),
             grad_fn=None if node is None else type(node).__name__,
         )  # fmt: skip
 

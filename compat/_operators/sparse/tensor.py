@@ -192,7 +192,7 @@ class SparseTensor(AnySparse):
         node: Node | None = self.grad_fn
         return sparse_text(
             (array_of(self.coordinates), array_of(self.elements)), tuple(self.shape), self.dtype,
-            requires_grad=bool(self._rg), grad_fn=None if node is None else type(node).__name__,
+            requires_grad=bool(self._rg_), grad_fn=None if node is None else type(node).__name__,
         )  # fmt: skip
 
 

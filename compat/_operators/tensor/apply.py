@@ -23,10 +23,10 @@ def _written(self: Tensor, name: str, others: Sequence[Tensor], callable: Callab
     columns = [t.expand(self.shape).reshape(-1).tolist() for t in (self, *others)]
     made = [converted_number(_number(callable(*row)), self.dtype) for row in zip(*columns)]
     # The version is not changed, as in PyTorch.
-    version = None if self._counter is None else self._counter.version
+    version = None if self._counter_ is None else self._counter_.version
     self.copy_(tensor(made, dtype=self.dtype).reshape(self.shape))
     if version is not None:
-        self._counter.version = version
+        self._counter_.version = version
     return self
 
 

@@ -111,7 +111,7 @@ def _all_batch_elements(name: str, input: Any) -> Tensor:
     t = tensor_argument(name, "input", 1, input)
     if t.dtype is not dtype.bool_:
         raise RuntimeError(f"{name}(): expected a tensor of booleans, got one of {t.dtype}")
-    x = elements(t) if t._storage.base.traced else None
+    x = elements(t) if t._storage_.base.traced else None
     return tensor_of(vmap_checks.inmost(x)) if vmap_checks.maps(x) else t
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from compat._core.memory.strides import contiguous_strides, memory_order, overlaps_itself
 from compat._core.memory.typed_storage import CLASSES, TypedStorage, class_of
 from compat._core.operators.composite import OPTIONS, composite
-from compat._core.tensor.registry import function, publish
+from compat._core.tensor.registry import function, names_of, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.errors import refusal
 from compat._core.types.memory_format import memory_format, scalar_layout_name
@@ -247,7 +247,8 @@ def as_subclass(self: Tensor, cls: type) -> Any:
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
             "your class inherits from Tensor."
         )
-    return self._alias()._of_class(cls)
+    made: Tensor = names_of("torch")["_alias"](self)
+    return made._of_class_(cls)
 
 
 @composite("_debug_has_internal_overlap(Tensor self) -> int", names="torch._debug_has_internal_overlap")
@@ -258,6 +259,6 @@ def has_internal_overlap(input: Tensor) -> int:
         >>> torch._debug_has_internal_overlap(torch.zeros(1, 3).expand(4, 3))
         1
     """
-    if input._layout.dense:
+    if input._layout_.dense:
         return 0
     return 1 if overlaps_itself(tuple(input.shape), input.stride()) else 2

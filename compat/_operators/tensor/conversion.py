@@ -46,15 +46,15 @@ def _number(t: Tensor, asked: str = "item()", constant: str = "") -> Any:
     Args:
         constant: the function that makes a constant of it, if requested.
     """
-    if t._view is not None:
+    if t._view_ is not None:
         refresh(t)
-    if t._layout.base.traced:
-        read = strided_access.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
+    if t._layout_.base.traced:
+        read = strided_access.read(runtime.ready(t._storage_.buffer), t._layout_, t._offset_)
         if constant:
             _check_constant(read, constant)
         return np.asarray(vmap_checks.concrete(read, asked)).item()
-    value = strided_access.number(t._storage.buffer, t._layout, t._offset)
-    return float(value) if t._layout.dtype is dtypes.bfloat16 else value
+    value = strided_access.number(t._storage_.buffer, t._layout_, t._offset_)
+    return float(value) if t._layout_.dtype is dtypes.bfloat16 else value
 
 
 @function("Tensor.numpy")
@@ -75,9 +75,9 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         >>> x
         tensor([3., 0.])
     """
-    if self._view is not None:
+    if self._view_ is not None:
         refresh(self)
-    layout = self._layout
+    layout = self._layout_
     if not force:
         if layout.base.device is not CPU:
             raise TypeError(
@@ -85,7 +85,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
                 "to host memory first."
             )
         if mode.grad and (
-            self.requires_grad or any(f.kind == "grad" for f in vmap_checks.followers(self._storage.buffer))
+            self.requires_grad or any(f.kind == "grad" for f in vmap_checks.followers(self._storage_.buffer))
         ):
             message = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             raise explained(RuntimeError(message), "numpy-of-graph")
@@ -98,10 +98,10 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         raise TypeError(f"Got unsupported ScalarType {layout.dtype.scalar_name}")
     vmap_checks.check_memory(self)
     if layout.base.traced and not force:
-        _check_constant(self._storage.buffer, "numpy()")
+        _check_constant(self._storage_.buffer, "numpy()")
     if layout.base.traced or layout.conj or layout.neg or layout.base.device is not CPU:
         return np.array(array_of(self))
-    return lent(self._storage, layout, self._offset)
+    return lent(self._storage_, layout, self._offset_)
 
 
 @function("Tensor.__array__")
@@ -133,8 +133,8 @@ def item(self: Tensor) -> Any:
         >>> torch.tensor([2.5]).item()
         2.5
     """
-    if self._layout.numel != 1:
-        message = f"a Tensor with {self._layout.numel} elements cannot be converted to Scalar"
+    if self._layout_.numel != 1:
+        message = f"a Tensor with {self._layout_.numel} elements cannot be converted to Scalar"
         raise explained(RuntimeError(message), "one-value")
     return _number(self, constant="item()")
 
@@ -148,10 +148,10 @@ def tolist(self: Tensor) -> Any:
         >>> torch.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
     """
-    if self._layout.base.traced:
-        _check_constant(self._storage.buffer, "tolist()")
+    if self._layout_.base.traced:
+        _check_constant(self._storage_.buffer, "tolist()")
     array = array_of(self)
-    short = self._layout.dtype is dtypes.bfloat16 or self._layout.dtype in dtypes.FLOAT8
+    short = self._layout_.dtype is dtypes.bfloat16 or self._layout_.dtype in dtypes.FLOAT8
     return (array.astype(np.float32) if short else array).tolist()
 
 
@@ -162,8 +162,8 @@ def to_bool(self: Tensor) -> bool:
     Raises:
         RuntimeError: if it has not one element.
     """
-    if self._layout.numel != 1:
-        few = "no values" if self._layout.numel == 0 else "more than one value"
+    if self._layout_.numel != 1:
+        few = "no values" if self._layout_.numel == 0 else "more than one value"
         raise explained(RuntimeError(f"Boolean value of Tensor with {few} is ambiguous"), "one-value")
     return bool(_number(self, "bool()"))
 
@@ -178,9 +178,9 @@ _IN_GRAPH = (
 
 
 def _scalar(self: Tensor, convert: Callable[[Any], Any]) -> Any:
-    if convert is not int and self._rg and mode.grad:
+    if convert is not int and self._rg_ and mode.grad:
         Once.warn(_IN_GRAPH)
-    if self._layout.numel != 1:
+    if self._layout_.numel != 1:
         raise explained(ValueError("only one element tensors can be converted to Python scalars"), "one-value")
     number = _number(self, constant="" if convert is int else f"{convert.__name__}()")
     if isinstance(number, complex) and convert is not complex:
@@ -215,7 +215,7 @@ def to_index(self: Tensor) -> int:
     Raises:
         TypeError: if it is not one integer.
     """
-    if self._layout.numel != 1 or self._layout.dtype.category > dtypes.INTEGER:
+    if self._layout_.numel != 1 or self._layout_.dtype.category > dtypes.INTEGER:
         raise TypeError("only integer tensors of a single element can be converted to an index")
     return int(_number(self))
 
@@ -227,9 +227,9 @@ def length(self: Tensor) -> int:
     Raises:
         TypeError: for a tensor without dimensions.
     """
-    if self._layout.ndim == 0:
+    if self._layout_.ndim == 0:
         raise TypeError("len() of a 0-d tensor")
-    return self._layout.size[0]
+    return self._layout_.size[0]
 
 
 @function("Tensor.__repr__")
@@ -254,9 +254,9 @@ def _told(self: Tensor, contents: str | None) -> str:
         shown = None if node is None else type(node).__name__
     except RuntimeError:  # a view with an error instead of a history
         shown = "Invalid"
-    if contents is not None or (on_meta(self) and self._storage.buffer.__class__ is Unknown):
+    if contents is not None or (on_meta(self) and self._storage_.buffer.__class__ is Unknown):
         return contents_text(self, "..." if contents is None else contents, shown)
-    if self._layout.base.traced:
+    if self._layout_.base.traced:
         from compat._operators.tensor.transform_format import traced_text
 
         return traced_text(self)
@@ -264,18 +264,18 @@ def _told(self: Tensor, contents: str | None) -> str:
         array = array_of(self)
     return tensor_text(
         array,
-        self._layout.dtype,
+        self._layout_.dtype,
         device=None if self.device is CPU else self.device,
-        requires_grad=self._rg,
+        requires_grad=self._rg_,
         grad_fn=shown,
-        prefix=f"{type(self)._shown_as}(",
+        prefix=f"{type(self)._shown_as_}(",
     )
 
 
 @function("Tensor.__format__")
 def formatted(self: Tensor, spec: str) -> str:
     """A tensor without dimensions formatted as its number; others take no format."""
-    if self._layout.ndim == 0 and type(self) is Tensor and not on_meta(self):
+    if self._layout_.ndim == 0 and type(self) is Tensor and not on_meta(self):
         return format(_number(self), spec)
     if spec:
         raise TypeError("unsupported format string passed to Tensor.__format__")
@@ -314,17 +314,17 @@ def deep_copy(self: Tensor, memo: dict) -> Tensor:
         raise RuntimeError(_NOT_COPIED)
     copied = object.__new__(type(self))
     memo[id(self)] = copied
-    if self._layout.conj or self._layout.neg:
+    if self._layout_.conj or self._layout_.neg:
         computed = self.detach().resolve_conj().resolve_neg()
-        set_memory(copied, computed._storage, computed._layout, computed._offset)
-        copied.requires_grad_(self._rg)
+        set_memory(copied, computed._storage_, computed._layout_, computed._offset_)
+        copied.requires_grad_(self._rg_)
     else:
         storage, layout = _still(self)
-        set_memory(copied, storage.__deepcopy__(memo), layout, self._offset)
-        copied._view = self._view and SHARED
+        set_memory(copied, storage.__deepcopy__(memo), layout, self._offset_)
+        copied._view_ = self._view_ and SHARED
         _on_its_own(copied, self.requires_grad)
-    if self._autograd_state is not None and self._autograd_state.grad is not None:
-        copied.grad = self._autograd_state.grad.__deepcopy__(memo)
+    if self._autograd_state_ is not None and self._autograd_state_.grad is not None:
+        copied.grad = self._autograd_state_.grad.__deepcopy__(memo)
     for name, value in state_of(self).items():
         set_state(copied, {name: copy.deepcopy(value, memo)})
     return copied
@@ -332,29 +332,29 @@ def deep_copy(self: Tensor, memo: dict) -> Tensor:
 
 def _still(t: Tensor) -> tuple[Any, Any]:
     """The memory and the layout of a tensor that is copied or written down: of a dual, those of its value."""
-    if level_stack.state.duals is None or not t._storage.base.traced:
-        return t._storage, t._layout
-    buffer, base, layout = level_stack.detached(t._storage).buffer, t._storage.base, t._layout
+    if level_stack.state.duals is None or not t._storage_.base.traced:
+        return t._storage_, t._layout_
+    buffer, base, layout = level_stack.detached(t._storage_).buffer, t._storage_.base, t._layout_
     storage = UntypedStorage(buffer, Base(base.shape, base.dtype, isinstance(buffer, Tracer)))
-    place = (layout.size, layout.stride, t._offset, layout.dtype, layout.conj, layout.neg)
+    place = (layout.size, layout.stride, t._offset_, layout.dtype, layout.conj, layout.neg)
     return storage, layout_of(storage.base, *place)
 
 
 def _on_its_own(t: Tensor, requires_grad: bool) -> None:
     """Makes a tensor a leaf that counts for itself: its memory was given to it after it was made."""
     if not mode.inference:
-        t._counter = VersionCounter(1)
-    t._rg = WITHIN if requires_grad and t._counter is None else requires_grad
+        t._counter_ = VersionCounter(1)
+    t._rg_ = WITHIN if requires_grad and t._counter_ is None else requires_grad
 
 
 @function("Tensor.__copy__")
 def shallow_copy(self: Tensor) -> Tensor:
     """A leaf with the same memory, and the same attributes."""
     copied = object.__new__(type(self))
-    self._view = self._view or SHARED
-    dual = level_stack.state.duals is not None and self._storage.base.traced
-    set_memory(copied, level_stack.detached(self._storage) if dual else self._storage, self._layout, self._offset)
-    copied._view = SHARED
+    self._view_ = self._view_ or SHARED
+    dual = level_stack.state.duals is not None and self._storage_.base.traced
+    set_memory(copied, level_stack.detached(self._storage_) if dual else self._storage_, self._layout_, self._offset_)
+    copied._view_ = SHARED
     _on_its_own(copied, self.requires_grad)
     set_state(copied, state_of(self))
     return copied
@@ -364,10 +364,10 @@ def shallow_copy(self: Tensor) -> Tensor:
 def reduced(self: Tensor, protocol: Any) -> tuple:
     """The reduction of a tensor for pickling: its storage, layout, and whether it requires grad."""
     requires_grad = self.requires_grad
-    layout = self._layout
+    layout = self._layout_
     if layout.base.traced and not on_meta(self):
-        vmap_checks.concrete(self._storage.buffer, "its values")
-    place = (layout.dtype, tuple(layout.size), layout.stride, self._offset, layout.conj, layout.neg)
+        vmap_checks.concrete(self._storage_.buffer, "its values")
+    place = (layout.dtype, tuple(layout.size), layout.stride, self._offset_, layout.conj, layout.neg)
     cls = None if type(self) is Tensor else type(self)
     return rebuild, (cls, _still(self)[0], place, requires_grad, state_of(self))
 
@@ -377,7 +377,7 @@ def rebuild(cls: type | None, storage: Any, place: tuple, requires_grad: bool, a
     dtype, size, stride, offset, conj, neg = place
     made = wrap(storage, layout_of(storage.base, size, stride, offset, dtype, conj, neg), offset)
     if cls is not None:
-        made = made._of_class(cls)
+        made = made._of_class_(cls)
     _on_its_own(made, requires_grad)
     set_state(made, attributes)
     return made

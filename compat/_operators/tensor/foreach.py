@@ -40,7 +40,7 @@ def _tensors(name: str, position: int, what: str, given: Any) -> Sequence[Tensor
     for t in given:
         if not isinstance(t, Tensor):
             raise TypeError(f"expected Tensor as element 0 in argument {position - 1}, but got {type(t).__name__}")
-        if t._storage.born < mode.since:
+        if t._storage_.born < mode.since:
             capture_checks.let(t)
     if not given:
         raise RuntimeError("Tensor list must have at least one tensor.")

@@ -52,8 +52,8 @@ class ForeachNode(Node):
             shared: whether the last of those is one tensor for all.
             given: the numbers that it saves.
         """
-        self._inner = inner = [(t.grad_fn, t._nr) for t in results]
-        self._layouts = [t._layout for t in results]
+        self._inner = inner = [(t.grad_fn, t._nr_) for t in results]
+        self._layouts = [t._layout_ for t in results]
         self._places, self._shared, self._given = places, shared, dict(given)
         rows = [[NO_EDGE if node is None else node.next_functions[p] for node, _ in inner] for p in places]
         if shared:
@@ -134,6 +134,6 @@ def join(
         called = f"{name.capitalize()}Backward1{overload}"
     node = _class_of(f"Foreach{called}", names, frozenset(given))(results, places, shared, given)
     for i, t in enumerate(results):
-        keeper = t._node
-        t._rg, t._node, t._nr = True, node, i
+        keeper = t._node_
+        t._rg_, t._node_, t._nr_ = True, node, i
         comes_from(keeper, t)

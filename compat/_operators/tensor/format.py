@@ -268,7 +268,7 @@ def contents_text(t: Any, contents: str, grad_fn: str | None) -> str:
         suffixes.append(f"grad_fn=<{grad_fn}>")
     elif t.requires_grad:
         suffixes.append("requires_grad=True")
-    prefix = f"{type(t)._shown_as}("
+    prefix = f"{type(t)._shown_as_}("
     return with_suffixes(prefix + contents, suffixes, len(prefix))
 
 

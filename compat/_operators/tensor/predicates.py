@@ -26,7 +26,7 @@ def no(self: Tensor) -> bool:
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both have the same storage, offset, size and strides."""
     tensor_argument("is_set_to", "tensor", 1, tensor)
-    same = place_of(self._storage, self._offset) == place_of(tensor._storage, tensor._offset)
+    same = place_of(self._storage_, self._offset_) == place_of(tensor._storage_, tensor._offset_)
     return same and self.shape == tensor.shape and self.stride() == tensor.stride()
 
 

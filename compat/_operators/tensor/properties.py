@@ -22,13 +22,13 @@ def _attribute(name: str) -> Callable[[Callable[[Tensor], Any]], Any]:
 @_attribute("dtype")
 def dtype(self: Tensor) -> Dtype:
     """The dtype of its elements, such as ``torch.float32``."""
-    return self._layout.dtype
+    return self._layout_.dtype
 
 
 @_attribute("device")
 def device(self: Tensor) -> Device:
     """The device of its elements."""
-    return self._layout.base.device
+    return self._layout_.base.device
 
 
 @_attribute("layout")
@@ -40,44 +40,44 @@ def layout(self: Tensor) -> Any:
 @_attribute("nbytes")
 def nbytes(self: Tensor) -> int:
     """The size of its elements in bytes."""
-    return self._layout.numel * self._layout.dtype.itemsize
+    return self._layout_.numel * self._layout_.dtype.itemsize
 
 
 @_attribute("is_cpu")
 def is_cpu(self: Tensor) -> bool:
     """Whether it is on the CPU."""
-    return self._layout.base.device is CPU
+    return self._layout_.base.device is CPU
 
 
 @_attribute("is_meta")
 def is_meta(self: Tensor) -> bool:
     """Whether it is a meta tensor, with a size and a dtype but no elements."""
-    return self._layout.base.device is META
+    return self._layout_.base.device is META
 
 
 @composite("get_device(Tensor self) -> int", names="Tensor.get_device", errors="own")
 def get_device(self: Tensor) -> int:
     """The index of its device; -1 for the CPU."""
-    found = self._layout.base.device.index
+    found = self._layout_.base.device.index
     return -1 if found is None else found
 
 
 @composite("is_floating_point(Tensor self) -> bool", names="Tensor.is_floating_point", errors="own")
 def is_floating_point(self: Tensor) -> bool:
     """Whether its dtype is floating-point."""
-    return self._layout.dtype.is_floating_point
+    return self._layout_.dtype.is_floating_point
 
 
 @composite("is_complex(Tensor self) -> bool", names="Tensor.is_complex", errors="own")
 def is_complex(self: Tensor) -> bool:
     """Whether its dtype is complex."""
-    return self._layout.dtype.is_complex
+    return self._layout_.dtype.is_complex
 
 
 @composite("is_signed(Tensor self) -> bool", names="Tensor.is_signed", errors="own")
 def is_signed(self: Tensor) -> bool:
     """Whether its dtype is signed."""
-    return self._layout.dtype.is_signed
+    return self._layout_.dtype.is_signed
 
 
 def _never(name: str, what: str) -> None:
@@ -87,13 +87,13 @@ def _never(name: str, what: str) -> None:
 @_attribute("is_cuda")
 def is_cuda(self: Tensor) -> bool:
     """Whether it is on a GPU."""
-    return self._layout.base.device.type == "cuda"
+    return self._layout_.base.device.type == "cuda"
 
 
 @_attribute("is_xla")
 def is_xla(self: Tensor) -> bool:
     """Whether it is on an ``xla`` accelerator."""
-    return self._layout.base.device.type == "xla"
+    return self._layout_.base.device.type == "xla"
 
 
 for _name, _where in {

@@ -50,13 +50,13 @@ def detach_(self: Tensor) -> Tensor:
             "detach_() cannot be called on these gradients. To fix this error, please refer to the "
             "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
         )
-    if self._node is not None:
+    if self._node_ is not None:
         # Nodes that saved the tensor no longer know its node; backward checks it for nodes with hooks.
-        self._node.hooks()
-        autograd_of(self).left = weakref.ref(self._node)
-    self._rg, self._node, self._nr = False, None, 0
-    if self._storage.base.traced and self._storage.buffer.__class__ is not Unknown:
-        self._storage.buffer = stop_gradient(self._storage.buffer)
+        self._node_.hooks()
+        autograd_of(self).left = weakref.ref(self._node_)
+    self._rg_, self._node_, self._nr_ = False, None, 0
+    if self._storage_.base.traced and self._storage_.buffer.__class__ is not Unknown:
+        self._storage_.buffer = stop_gradient(self._storage_.buffer)
     return self
 
 
@@ -84,7 +84,7 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
         tensor([[0],
                 [1]])
     """
-    if self._storage.born < mode.since:
+    if self._storage_.born < mode.since:
         capture_checks.refuse(self, "resize", {})
     if self.requires_grad and not mode.inference:
         raise RuntimeError("cannot resize variables that require grad")
@@ -105,14 +105,14 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
         raise RuntimeError("Unsupported memory formatPreserve")
     stride = None if memory_format is None else format_strides(size, self.stride(), memory_format)
     check_memory(self, ())
-    if self._view is not None:
+    if self._view_ is not None:
         sync(self)
     if size != self.shape:
         resize(self, size)
         bump_version(self)
     if stride is not None:
-        self._layout = layout_of(self._storage.base, size, stride, self._offset, self.dtype)
-        self._view = self._view or SHARED
+        self._layout_ = layout_of(self._storage_.base, size, stride, self._offset_, self.dtype)
+        self._view_ = self._view_ or SHARED
     return self
 
 
@@ -172,7 +172,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: Any = None, size: Any
         RuntimeError: for another dtype, a negative offset or strides, and a tensor beyond a storage that does not grow.
         TypeError: for an offset without a size, and an invalid source.
     """
-    if self._storage.born < mode.since:
+    if self._storage_.born < mode.since:
         capture_checks.refuse(self, "set", {"input": self, "source": source})
     node = _history_of_set(self, source) if mode.grad else None
     check_memory(self, ())
@@ -182,19 +182,19 @@ def set_(self: Tensor, source: Any = None, storage_offset: Any = None, size: Any
         if source.dtype is not self.dtype:
             mine, theirs = cpp_name(self.dtype), cpp_name(source.dtype)
             raise RuntimeError(f"Could not set tensor of type {theirs} to a tensor of type {mine}")
-        storage, layout, offset = source._storage, source._layout, source._offset
-        source._view = source._view or SHARED
+        storage, layout, offset = source._storage_, source._layout_, source._offset_
+        source._view_ = source._view_ or SHARED
     else:
         storage, layout, offset = _place(self, source, storage_offset or 0, size, stride)
-    former = self._counter
-    if self._view is None and former is not None:
-        self._counter = VersionCounter(self._version)  # its own: the old storage need not be kept for it
+    former = self._counter_
+    if self._view_ is None and former is not None:
+        self._counter_ = VersionCounter(self._version)  # its own: the old storage need not be kept for it
         former.version += 1  # for the node that saves it as its result
-    self._storage, self._layout, self._offset = storage, layout, offset
-    self._view = self._view or SHARED
+    self._storage_, self._layout_, self._offset_ = storage, layout, offset
+    self._view_ = self._view_ or SHARED
     bump_version(self)
-    if self._autograd_state is not None:
-        self._autograd_state.accumulator = None  # earlier results belong to the old storage
+    if self._autograd_state_ is not None:
+        self._autograd_state_.accumulator = None  # earlier results belong to the old storage
     if node is not None:
         rebase(self, node)
     return self
@@ -207,7 +207,9 @@ def _place(self: Tensor, source: Any, offset: int, size: Any, stride: Any) -> tu
             f"Expected a Storage of type {cpp_name(self.dtype)} or an UntypedStorage, but got type "
             f"{source.dtype.scalar_name} for argument 1 'storage'"
         )
-    storage = source if isinstance(source, UntypedStorage) else source._storage
+    storage = source
+    if not isinstance(source, UntypedStorage):
+        storage = source.untyped() if isinstance(source, TypedStorage) else source._storage_
     ratio = self.dtype.itemsize // storage.base.dtype.itemsize or 1
     size = (storage.base.numel // ratio,) if size is None else tuple(size)
     stride = () if stride is None else tuple(stride)
@@ -222,7 +224,7 @@ def _place(self: Tensor, source: Any, offset: int, size: Any, stride: Any) -> tu
     stride = stride or contiguous_strides(size)
     make_room(storage, size, stride, offset, self.dtype)
     if isinstance(source, Tensor):
-        source._view = source._view or SHARED
+        source._view_ = source._view_ or SHARED
     return storage, layout_of(storage.base, size, stride, offset, self.dtype), offset
 
 
@@ -268,7 +270,7 @@ def share_memory_(self: Tensor) -> Tensor:
         (True, True)
     """
     rejoin(self)
-    self._storage.share_memory_()
+    self._storage_.share_memory_()
     return self
 
 
@@ -287,7 +289,7 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
 @composite(names="Tensor.is_shared")
 def is_shared(self: Tensor) -> bool:
     """Whether it is in shared memory: after ``share_memory_``, or received from another process."""
-    return self._storage.is_shared()
+    return self._storage_.is_shared()
 
 
 @function("Tensor.__reversed__")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tensor import STATE, Tensor
 
-_PARTS = ("_storage", "_layout", "_offset", "_counter", "_rg", "_node", "_nr", "_view", "_autograd_state")
 _POISONED = (
     "Trying to execute AccumulateGrad node that was poisoned by swap_tensors this can happen when you try to run "
     "backward on a tensor that was swapped. For a module m with "
@@ -40,13 +39,13 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
         if weakref.getweakrefs(t):
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
     for t in (t1, t2):
-        found = t._autograd_state.accumulator if t._autograd_state is not None else None
+        found = t._autograd_state_.accumulator if t._autograd_state_ is not None else None
         node = found() if found is not None else None
         if node is not None:
             node.register_prehook(_raise_error)
-            assert t._autograd_state is not None
-            t._autograd_state.accumulator = None
-    for name in _PARTS:
+            assert t._autograd_state_ is not None
+            t._autograd_state_.accumulator = None
+    for name in STATE:
         one, other = getattr(t1, name), getattr(t2, name)
         object.__setattr__(t1, name, other)
         object.__setattr__(t2, name, one)

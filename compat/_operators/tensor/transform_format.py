@@ -18,7 +18,7 @@ from funcgrad.interpreters.reverse import ReverseTracer
 
 def traced_text(t: Tensor) -> str:
     """A tensor whose elements are traced as PyTorch prints it, from the innermost transform outwards."""
-    x = strided_access.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
+    x = strided_access.read(runtime.ready(t._storage_.buffer), t._layout_, t._offset_)
     if isinstance(x, Tracer):
         number = _number(x)
         if isinstance(x, BatchTracer) and number:
@@ -30,8 +30,8 @@ def traced_text(t: Tensor) -> str:
     node = t.grad_fn
     return tensor_text(
         array_of(t),
-        t._layout.dtype,
-        requires_grad=t._rg,
+        t._layout_.dtype,
+        requires_grad=t._rg_,
         grad_fn=None if node is None else type(node).__name__,
         tangent=_tangent(x),
     )

@@ -12,8 +12,8 @@ from compat._core.types.errors import size_text
 
 def _check_as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> None:
     if len(size) == len(stride) and all(n >= 0 for n in (*size, *stride)):
-        offset = input._offset if storage_offset is None else storage_offset
-        check_room(input._storage, input.element_size(), size, stride, offset)
+        offset = input._offset_ if storage_offset is None else storage_offset
+        check_room(input._storage_, input.element_size(), size, stride, offset)
 
 
 @view(

@@ -290,14 +290,14 @@ def tensor_view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Te
     if dtype is not None:
         # Bytes have no derivative: a view with another dtype is detached.
         made: Tensor = view_dtype(self.detach(), dtype).detach()
-        made._counter = None if mode.inference else made._counter or VersionCounter()
+        made._counter_ = None if mode.inference else made._counter_ or VersionCounter()
         return made
     try:
         made = view_size(self, *size, **named)
     except TypeError:
         check_view_size(size)
         raise
-    return viewed(self, made) if made._layout.base.traced else made
+    return viewed(self, made) if made._layout_.base.traced else made
 
 
 @composite("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", names="Tensor.view_as", errors="own")
@@ -310,7 +310,7 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
                 [2, 3]])
     """
     made = view_size(self, tensor_argument("view_as", "other", 1, other).shape)
-    return viewed(self, made) if made._layout.base.traced else made
+    return viewed(self, made) if made._layout_.base.traced else made
 
 
 @composite("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", names="torch.reshape")
@@ -329,7 +329,7 @@ def reshape(input: Tensor, shape: Any) -> Tensor:
 
 def _reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
     new = inferred([n.__index__() for n in shape], input.numel())
-    layout = input._layout
+    layout = input._layout_
     if not can_view(input, new):
         return unsafe_view(input.clone(memory_format=contiguous_format), new)
     return view_size(input, new) if layout.contiguous else _reshape_alias(input, new)
@@ -376,9 +376,9 @@ def reshaped(input, *size):
 def unsafe_view(input: Tensor, size: Sequence[int]) -> Tensor:
     """A tensor without other references in another shape; not recorded as a view, with its own version counter."""
     made = reshaped(input, tuple(size))
-    made._view = None
-    if made._counter is not None:
-        made._counter = VersionCounter()
+    made._view_ = None
+    if made._counter_ is not None:
+        made._counter_ = VersionCounter()
     return made
 
 
@@ -393,7 +393,7 @@ def _squeezed(input, dim):
 def unsafe_squeeze(input: Tensor, dim: int) -> Tensor:
     """The same with a dimension of size one removed, which PyTorch does in place."""
     made = _squeezed(input, dim)
-    made._view = None
+    made._view_ = None
     bump_version(made)
     return made
 
@@ -410,7 +410,7 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     return reshape(self, tensor_argument("reshape_as", "other", 1, other).shape)
 
 
-@view("alias(Tensor(a) self) -> Tensor(a)", node="AliasBackward0", names="Tensor._alias", undone="changed")
+@view("alias(Tensor(a) self) -> Tensor(a)", node="AliasBackward0", names="torch._alias", undone="changed")
 def alias(input):
     """An alias of the tensor, a view."""
     return input

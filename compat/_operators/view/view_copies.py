@@ -91,7 +91,7 @@ def squeeze_copy(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -
 def _apart(parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Turns views into tensors that share memory without a view relation, each with its own version counter."""
     for part in parts:
-        part._view, part._counter = SHARED, VersionCounter()
+        part._view_, part._counter_ = SHARED, VersionCounter()
     return parts
 
 

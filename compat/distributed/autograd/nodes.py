@@ -72,7 +72,7 @@ class RecvRpcBackward(_Boundary):
         self._sequence = next_sequence()
         self._hooks = None
         for nr, t in enumerate(tensors):
-            t._rg, t._node, t._nr = True, self, nr
+            t._rg_, t._node_, t._nr_ = True, self, nr
 
     def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         self.context.running.send(self, self.filled(grads))

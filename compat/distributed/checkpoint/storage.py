@@ -67,7 +67,7 @@ def _leaves(state: Any, path: tuple = ()) -> dict[str, tuple[tuple, Any]]:
 
 def _parts(t: Tensor, first: bool) -> list[tuple[list[int], np.ndarray]]:
     """The shards of a tensor that this process writes, with their offsets."""
-    if where(t) is not None and t._layout.access[0] == "whole":
+    if where(t) is not None and t._layout_.access[0] == "whole":
         return [([s.start for s in place], part) for place, part in parallel.parts_of(buffer_of(t))]
     return [([0] * t.dim(), reader(t.detach())())] if first else []
 
@@ -215,8 +215,8 @@ def _read(name: str, t: Tensor, metadata: Metadata, folder: Path) -> None:
     def part(place: tuple[slice, ...]) -> np.ndarray:
         return _assembled(entry, place, chunk, t.dtype.numpy)
 
-    if where(t) is not None and t._layout.access[0] == "whole":
-        t._storage.write(parallel.array_of_parts(entry.size, buffer_of(t).sharding, part))
+    if where(t) is not None and t._layout_.access[0] == "whole":
+        t._storage_.write(parallel.array_of_parts(entry.size, buffer_of(t).sharding, part))
         bump_version(t)
         return
     (write if where(t) is None else assign)(t, part(tuple(slice(0, n) for n in entry.size)))

@@ -47,14 +47,14 @@ def _constrained(input: Any, *, sharding: Any) -> Any:
 
 def buffer_of(t: Tensor) -> Any:
     """The computed buffer of a tensor."""
-    return runtime.ready(t._storage.buffer)
+    return runtime.ready(t._storage_.buffer)
 
 
 def on_mesh(t: Tensor) -> bool:
     """Whether a tensor is on a mesh, or will be once it is computed; traced ones are not."""
-    if t.__class__ is PartialTensor or t._layout.base.traced:
+    if t.__class__ is PartialTensor or t._layout_.base.traced:
         return True
-    place = runtime.place_of(t._storage.buffer)
+    place = runtime.place_of(t._storage_.buffer)
     return place is not None and (len(place) > 1 or where(t) is not None)
 
 
@@ -62,7 +62,7 @@ def where(t: Tensor) -> tuple[DeviceMesh, tuple[Placement, ...]] | None:
     """The mesh and the placements of a tensor; None if it is on no mesh."""
     if t.__class__ is PartialTensor:
         return t._where
-    if t._layout.base.traced:
+    if t._layout_.base.traced:
         return None
     sharding = getattr(buffer_of(t), "sharding", None)
     mesh = mesh_of(getattr(sharding, "mesh", None)) if isinstance(sharding, parallel.NamedSharding) else None
@@ -78,7 +78,7 @@ def where(t: Tensor) -> tuple[DeviceMesh, tuple[Placement, ...]] | None:
 
 def _seen_as(t: Tensor, dim: int) -> int | None:
     """The dimension of a view that corresponds to a dimension of its buffer; None if its size along that is one."""
-    shape, layout = t._layout.base.shape, t._layout
+    shape, layout = t._layout_.base.shape, t._layout_
     step = prod(shape[dim + 1 :])
     for d, (size, stride) in enumerate(zip(layout.size, layout.stride)):
         if size > 1 and stride <= step < stride * size:
@@ -148,7 +148,7 @@ def placed(t: Tensor, sharding: Any) -> Tensor:
     room = _room(size, sharding)
     with no_grad():
         plain = t.detach().contiguous()
-    if plain._layout.access[0] == "whole" and tuple(plain._storage.base.shape) == room and plain.numel():
+    if plain._layout_.access[0] == "whole" and tuple(plain._storage_.base.shape) == room and plain.numel():
         array = parallel.device_put(buffer_of(plain), None)
     else:
         array = runtime.from_numpy(np.pad(array_of(plain), [(0, n - m) for n, m in zip(room, size)]))
@@ -158,7 +158,7 @@ def placed(t: Tensor, sharding: Any) -> Tensor:
 def assign(t: Tensor, array: np.ndarray) -> None:
     """Copies an array to a tensor, which keeps its sharding."""
     made = placed(from_array(array, t.dtype), buffer_of(t).sharding)
-    t._storage.write(made._storage.buffer)
+    t._storage_.write(made._storage_.buffer)
     bump_version(t)
 
 

@@ -78,7 +78,7 @@ class NestedTensor(OfValues, Nested):
 
     parts = ("elements", "starts", "counts", "ragged", "symbol")
     layout = LAYOUTS["jagged"]
-    _shown_as = "NestedTensor"
+    _shown_as_ = "NestedTensor"
 
     elements: Tensor
     starts: Tensor

@@ -225,7 +225,7 @@ def total(func: Any, t: StridedNestedTensor, dim: Any = None, keepdim: bool = Fa
 def to_padded_tensor(func: Any, t: StridedNestedTensor, padding: float, output_size: Any = None) -> Any:
     """A dense tensor, in which smaller ones are filled up."""
     torch = names_of("torch")
-    wanted = list(t._layout.size[1:]) if output_size is None else list(output_size[1:])
+    wanted = list(t._layout_.size[1:]) if output_size is None else list(output_size[1:])
     found = []
     for x in t.tensors:
         around = [n for size, have in zip(reversed(wanted), reversed(x.shape)) for n in (0, size - have)]

@@ -80,7 +80,7 @@ class MultiheadAttention(Module):
         self.head_dim = embed_dim // num_heads
         if self.head_dim * num_heads != embed_dim:
             raise AssertionError("embed_dim must be divisible by num_heads")
-        self._make_weights(device, dtype)
+        self._make_weights_(device, dtype)
         made = Parameter(empty((3 * embed_dim,), device, dtype)) if bias else None
         self.register_parameter("in_proj_bias", made)
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
@@ -92,7 +92,7 @@ class MultiheadAttention(Module):
         self.add_zero_attn = add_zero_attn
         self._reset_parameters()
 
-    def _make_weights(self, device: Any, dtype: Any) -> None:
+    def _make_weights_(self, device: Any, dtype: Any) -> None:
         sizes = {"q": self.embed_dim, "k": self.kdim, "v": self.vdim}
         if self._qkv_same_embed_dim:
             self.in_proj_weight = Parameter(empty((3 * self.embed_dim, self.embed_dim), device, dtype))
@@ -139,7 +139,7 @@ class MultiheadAttention(Module):
             key_padding_mask, "key_padding_mask", none_or_dtype(attn_mask), "attn_mask", query.dtype
         )
         mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype)
-        together = self._inference(query, key, value)
+        together = self._inference_(query, key, value)
         turned = self.batch_first and query.dim() == 3
         if turned:
             query, key, value = _turned(query, key, value)
@@ -154,7 +154,7 @@ class MultiheadAttention(Module):
         output = output.transpose(1, 0) if turned else output
         return output.contiguous() if together else output, weights
 
-    def _inference(self, query: Tensor, key: Tensor, value: Tensor) -> bool:
+    def _inference_(self, query: Tensor, key: Tensor, value: Tensor) -> bool:
         """Whether PyTorch has a fused function for this case, whose result is contiguous."""
         plain = self._qkv_same_embed_dim and self.bias_k is None and self.bias_v is None and not self.add_zero_attn
         alike = query.dim() == 3 and query is key and key is value

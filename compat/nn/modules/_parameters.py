@@ -46,7 +46,7 @@ class ParameterList(Module):
         if values is not None:
             self.extend(values)
 
-    def _name_at(self, index: Any) -> str:
+    def _name_at_(self, index: Any) -> str:
         number = operator.index(index)
         if not -len(self) <= number < len(self):
             raise IndexError(f"index {number} is out of range")
@@ -55,10 +55,10 @@ class ParameterList(Module):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return type(self)(list(self)[index])
-        return getattr(self, self._name_at(index))
+        return getattr(self, self._name_at_(index))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        setattr(self, self._name_at(index), _as_parameter(value))
+        setattr(self, self._name_at_(index), _as_parameter(value))
 
     def __len__(self) -> int:
         return self._size
@@ -112,7 +112,7 @@ class ParameterDict(Module):
         if parameters is not None:
             self.update(parameters)
 
-    def _checked(self, key: Any) -> str:
+    def _checked_(self, key: Any) -> str:
         if not isinstance(key, str):
             raise TypeError(
                 "Index given to ParameterDict cannot be used as a key as it is not a string (type is "
@@ -121,17 +121,17 @@ class ParameterDict(Module):
         return key
 
     def __getitem__(self, key: str) -> Any:
-        return getattr(self, self._checked(key))
+        return getattr(self, self._checked_(key))
 
     def __setitem__(self, key: str, value: Any) -> None:
         value = _as_parameter(value)
-        name = self._checked(key)
+        name = self._checked_(key)
         setattr(self, name, value)
         self._keys[key] = None
 
     def __delitem__(self, key: str) -> None:
         del self._keys[key]
-        delattr(self, self._checked(key))
+        delattr(self, self._checked_(key))
 
     def __len__(self) -> int:
         return len(self._keys)

@@ -130,13 +130,13 @@ class State:
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         """Adds the module's own tensors, without its submodules', to ``destination``."""
-        for name, tensor in (*self._parameters.items(), *self._persistent_buffers()):
+        for name, tensor in (*self._parameters.items(), *self._persistent_buffers_()):
             if tensor is not None:
                 destination[prefix + name] = tensor if keep_vars else tensor.detach()
         if type(self).get_extra_state is not State.get_extra_state:
             destination[prefix + EXTRA_STATE] = self.get_extra_state()
 
-    def _persistent_buffers(self) -> Iterator[tuple[str, Any]]:
+    def _persistent_buffers_(self) -> Iterator[tuple[str, Any]]:
         return ((n, b) for n, b in self._buffers.items() if n not in self._non_persistent_buffers_set)
 
     # ---------------------------------------------------------------- loading
@@ -215,7 +215,7 @@ class State:
         for hook in list(self._load_state_dict_pre_hooks.values()):
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         assign = local_metadata.get("assign_to_params_buffers", False)
-        for name, tensor in itertools.chain(self._parameters.items(), self._persistent_buffers()):
+        for name, tensor in itertools.chain(self._parameters.items(), self._persistent_buffers_()):
             if tensor is None:
                 continue
             key = prefix + name
@@ -237,14 +237,14 @@ class State:
             unexpected_keys.append(extra)
         if strict:
             others = (key for key in state_dict if key.startswith(prefix) and key != extra)
-            unexpected_keys += [key for key in others if not self._has_place(key[len(prefix) :])]
+            unexpected_keys += [key for key in others if not self._has_place_(key[len(prefix) :])]
 
-    def _has_place(self, name: str) -> bool:
+    def _has_place_(self, name: str) -> bool:
         first, dot, _ = name.partition(".")
         if dot and first in self._modules:
             return True  # reported by the submodule
         return self._parameters.get(name) is not None or any(
-            name == n and b is not None for n, b in self._persistent_buffers()
+            name == n and b is not None for n, b in self._persistent_buffers_()
         )
 
     # ---------------------------------------------------------------- hooks

@@ -17,16 +17,16 @@ __all__ = ["LPPool1d", "LPPool2d", "LPPool3d", "MaxUnpool1d", "MaxUnpool2d", "Ma
 class _MaxUnpoolNd(Module):
     """The partial inverse of max pooling; its arguments are described at ``MaxUnpool2d``."""
 
-    _n: int
+    _n_: int
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0):
         super().__init__()
-        self.kernel_size = each(kernel_size, self._n)
-        self.stride = each(stride if stride is not None else kernel_size, self._n)
-        self.padding = each(padding, self._n)
+        self.kernel_size = each(kernel_size, self._n_)
+        self.stride = each(stride if stride is not None else kernel_size, self._n_)
+        self.padding = each(padding, self._n_)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        unpool = getattr(F, f"max_unpool{self._n}d")
+        unpool = getattr(F, f"max_unpool{self._n_}d")
         return unpool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
     def extra_repr(self) -> str:
@@ -43,7 +43,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
     __module__ = "compat.nn.modules.pooling"
 
-    _n = 1
+    _n_ = 1
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
@@ -61,7 +61,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
     __module__ = "compat.nn.modules.pooling"
 
-    _n = 2
+    _n_ = 2
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
@@ -74,14 +74,14 @@ class MaxUnpool3d(_MaxUnpoolNd):
 
     __module__ = "compat.nn.modules.pooling"
 
-    _n = 3
+    _n_ = 3
 
 
 @each_by_its_name("forward")
 class _LPPoolNd(Module):
     """The norm of every window; its arguments are described at ``LPPool2d``."""
 
-    _pool: str
+    _pool_: str
 
     def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False):
         super().__init__()
@@ -91,7 +91,7 @@ class _LPPoolNd(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Tensor) -> Tensor:
-        return getattr(F, self._pool)(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+        return getattr(F, self._pool_)(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self) -> str:
         return described(self, "norm_type", "kernel_size", "stride", "ceil_mode")
@@ -107,7 +107,7 @@ class LPPool1d(_LPPoolNd):
 
     __module__ = "compat.nn.modules.pooling"
 
-    _pool = "lp_pool1d"
+    _pool_ = "lp_pool1d"
 
 
 class LPPool2d(_LPPoolNd):
@@ -124,7 +124,7 @@ class LPPool2d(_LPPoolNd):
 
     __module__ = "compat.nn.modules.pooling"
 
-    _pool = "lp_pool2d"
+    _pool_ = "lp_pool2d"
 
 
 class LPPool3d(_LPPoolNd):
@@ -137,4 +137,4 @@ class LPPool3d(_LPPoolNd):
 
     __module__ = "compat.nn.modules.pooling"
 
-    _pool = "lp_pool3d"
+    _pool_ = "lp_pool3d"

@@ -139,7 +139,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         loss = (-output).mean()
         return _ASMoutput(output if batched else output.squeeze(0), loss)
 
-    def _full(self, input: Any, head_output: Any) -> Any:
+    def _full_(self, input: Any, head_output: Any) -> Any:
         """The logarithms of the probabilities of all classes."""
         out = input.new_empty((head_output.shape[0], self.n_classes))
         head = F.log_softmax(head_output, dim=1)
@@ -151,7 +151,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def log_prob(self, input: Any) -> Any:
         """The logarithms of the probabilities of all classes, ``(n, n_classes)`` of ``(n, in_features)``."""
-        return self._full(input, self.head(input))
+        return self._full_(input, self.head(input))
 
     def predict(self, input: Any) -> Any:
         """The most probable class of each row."""
@@ -161,6 +161,6 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         if not beyond.any():
             return output
         if beyond.all():
-            return self._full(input, head).argmax(dim=1)
-        output[beyond] = self._full(input[beyond], head[beyond]).argmax(dim=1)
+            return self._full_(input, head).argmax(dim=1)
+        output[beyond] = self._full_(input[beyond], head[beyond]).argmax(dim=1)
         return output

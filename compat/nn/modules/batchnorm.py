@@ -236,7 +236,7 @@ class SyncBatchNorm(_BatchNorm):
 
 
 class _InstanceNorm(_NormBase):
-    _unbatched: int
+    _unbatched_: int
 
     def __init__(
         self,
@@ -253,11 +253,11 @@ class _InstanceNorm(_NormBase):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def _check_input_dim(self, input: Tensor) -> None:
-        _expect(input, self._unbatched, self._unbatched + 1)
+        _expect(input, self._unbatched_, self._unbatched_ + 1)
 
     def forward(self, input: Tensor) -> Any:
         self._check_input_dim(input)
-        channels = input.dim() - self._unbatched
+        channels = input.dim() - self._unbatched_
         if input.size(channels) != self.num_features:
             _mismatch(self.affine, channels, self.num_features, input.size(channels))
         batched: Any = input if channels else input.unsqueeze(0)
@@ -318,7 +318,7 @@ class InstanceNorm1d(_InstanceNorm):
 
     __module__ = "compat.nn.modules.instancenorm"
 
-    _unbatched = 2
+    _unbatched_ = 2
 
 
 class InstanceNorm2d(_InstanceNorm):
@@ -337,7 +337,7 @@ class InstanceNorm2d(_InstanceNorm):
 
     __module__ = "compat.nn.modules.instancenorm"
 
-    _unbatched = 3
+    _unbatched_ = 3
 
 
 class InstanceNorm3d(_InstanceNorm):
@@ -350,4 +350,4 @@ class InstanceNorm3d(_InstanceNorm):
 
     __module__ = "compat.nn.modules.instancenorm"
 
-    _unbatched = 4
+    _unbatched_ = 4

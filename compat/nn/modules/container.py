@@ -16,26 +16,26 @@ S = TypeVar("S", bound="_Numbered")
 class _Numbered(Module):
     """Modules under the names ``"0"``, ``"1"``, …, in that order."""
 
-    def _index(self, index: Any) -> int:
+    def _index_(self, index: Any) -> int:
         number = operator.index(index)
         if not -len(self) <= number < len(self):
             raise IndexError(f"index {number} is out of range")
         return number % len(self)
 
-    def _name_at(self, index: Any) -> str:
+    def _name_at_(self, index: Any) -> str:
         """The name of the module at an index; overridden by sequences with other names."""
-        return next(itertools.islice(self._modules, self._index(index), None))
+        return next(itertools.islice(self._modules, self._index_(index), None))
 
     def __setitem__(self, index: Any, module: Any) -> None:
-        setattr(self, self._name_at(index), module)
+        setattr(self, self._name_at_(index), module)
 
     def __delitem__(self, index: Any) -> None:
-        names = list(self._modules)[index] if isinstance(index, slice) else [self._name_at(index)]
+        names = list(self._modules)[index] if isinstance(index, slice) else [self._name_at_(index)]
         for name in names:
             delattr(self, name)
-        self._renumber(list(self._modules.values()))
+        self._renumber_(list(self._modules.values()))
 
-    def _renumber(self, modules: list) -> None:
+    def _renumber_(self, modules: list) -> None:
         self._modules = {str(i): module for i, module in enumerate(modules)}
 
     def __len__(self) -> int:
@@ -49,10 +49,10 @@ class _Numbered(Module):
         self.add_module(str(len(self)), module)
         return self
 
-    def _insert(self, index: int, module: Any) -> None:
+    def _insert_(self, index: int, module: Any) -> None:
         modules = list(self._modules.values())
         modules.insert(index, module)
-        self._renumber(modules)
+        self._renumber_(modules)
 
     def pop(self, index: Any) -> Any:
         """Removes the module at ``index`` and returns it.
@@ -93,7 +93,7 @@ class Sequential(_Numbered):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return type(self)(OrderedDict(list(self._modules.items())[index]))
-        return self._modules[self._name_at(index)]
+        return self._modules[self._name_at_(index)]
 
     def insert(self, index: int, module: Module) -> Sequential:
         """Inserts a module before ``index``; returns the container.
@@ -106,7 +106,7 @@ class Sequential(_Numbered):
             raise AssertionError(f"module should be of type: {Module}")
         if not -len(self) <= index <= len(self):
             raise IndexError(f"Index out of range: {index}")
-        self._insert(index, module)
+        self._insert_(index, module)
         return self
 
     def extend(self, sequential: Iterable[Any]) -> Sequential:
@@ -115,32 +115,32 @@ class Sequential(_Numbered):
             self.append(module)
         return self
 
-    def _check_sequential(self, other: Any) -> None:
+    def _check_sequential_(self, other: Any) -> None:
         if not isinstance(other, Sequential):
             raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
 
     def __add__(self, other: Any) -> Sequential:
-        self._check_sequential(other)
+        self._check_sequential_(other)
         return Sequential(*self, *other)
 
     def __iadd__(self, other: Any) -> Sequential:
-        self._check_sequential(other)
+        self._check_sequential_(other)
         return self.extend(other)
 
-    def _check_factor(self, factor: Any) -> None:
+    def _check_factor_(self, factor: Any) -> None:
         if not isinstance(factor, int):
             raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(factor)}")
         if factor <= 0:
             raise ValueError(f"Non-positive multiplication factor {factor} for {type(self)}")
 
     def __mul__(self, other: int) -> Sequential:
-        self._check_factor(other)
+        self._check_factor_(other)
         return Sequential(*(list(self) * other))
 
     __rmul__ = __mul__
 
     def __imul__(self, other: int) -> Sequential:
-        self._check_factor(other)
+        self._check_factor_(other)
         return self.extend(list(self) * (other - 1))
 
 
@@ -165,11 +165,11 @@ class ModuleList(_Numbered):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return type(self)(list(self)[index])
-        return self._modules[str(self._index(index))]
+        return self._modules[str(self._index_(index))]
 
     def insert(self, index: int, module: Module) -> None:
         """Inserts a module before ``index``, with the semantics of ``list.insert``."""
-        self._insert(index, module)
+        self._insert_(index, module)
 
     def extend(self, modules: Iterable[Any]) -> ModuleList:
         """Adds modules at the end; returns the list.

@@ -23,7 +23,7 @@ class _ConvNd(Module):
 
     weight: Any
     bias: Any
-    _tuple: Callable[[Any], tuple]
+    _tuple_: Callable[[Any], tuple]
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ def _pad_arguments(padding: Any, kernel_size: tuple, dilation: tuple) -> Any:
 class _Convolution(_ConvNd):
     """A convolution over the number of dimensions of ``_tuple``."""
 
-    _convolve: str
+    _convolve_: str
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class _Convolution(_ConvNd):
         device: Any = None,
         dtype: Any = None,
     ):
-        each = type(self)._tuple
+        each = type(self)._tuple_
         padding = padding if isinstance(padding, str) else each(padding)
         super().__init__(
             in_channels, out_channels, each(kernel_size), each(stride), padding, each(dilation), False, each(0), groups,
@@ -138,8 +138,8 @@ class _Convolution(_ConvNd):
         padding = self.padding
         if self.padding_mode != "zeros":
             input = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
-            padding = type(self)._tuple(0)
-        return getattr(F, self._convolve)(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+            padding = type(self)._tuple_(0)
+        return getattr(F, self._convolve_)(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, self.weight, self.bias)
@@ -153,8 +153,8 @@ class Conv1d(_Convolution):
         torch.Size([2, 8, 10])
     """
 
-    _tuple = staticmethod(_single)
-    _convolve = "conv1d"
+    _tuple_ = staticmethod(_single)
+    _convolve_ = "conv1d"
 
 
 class Conv2d(_Convolution):
@@ -182,8 +182,8 @@ class Conv2d(_Convolution):
         torch.Size([1, 8, 16, 16])
     """
 
-    _tuple = staticmethod(_pair)
-    _convolve = "conv2d"
+    _tuple_ = staticmethod(_pair)
+    _convolve_ = "conv2d"
 
 
 class Conv3d(_Convolution):
@@ -194,15 +194,15 @@ class Conv3d(_Convolution):
         torch.Size([2, 4, 2, 2, 2])
     """
 
-    _tuple = staticmethod(_triple)
-    _convolve = "conv3d"
+    _tuple_ = staticmethod(_triple)
+    _convolve_ = "conv3d"
 
 
 @each_by_its_name("__init__", "forward")
 class _ConvTransposeNd(_ConvNd):
     """The gradient of a convolution with respect to its input, as a layer."""
 
-    _convolve: str
+    _convolve_: str
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ class _ConvTransposeNd(_ConvNd):
     ):
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
-        each = type(self)._tuple
+        each = type(self)._tuple_
         super().__init__(
             in_channels, out_channels, each(kernel_size), each(stride), each(padding), each(dilation), True,
             each(output_padding), groups, bias, padding_mode, device, dtype,
@@ -253,7 +253,7 @@ class _ConvTransposeNd(_ConvNd):
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         output_padding = self._output_padding(input, output_size)
-        convolve = getattr(F, self._convolve)
+        convolve = getattr(F, self._convolve_)
         return convolve(
             input, self.weight, self.bias, self.stride, self.padding, output_padding, self.groups, self.dilation
         )
@@ -267,8 +267,8 @@ class ConvTranspose1d(_ConvTransposeNd):
         torch.Size([2, 8, 10])
     """
 
-    _tuple = staticmethod(_single)
-    _convolve = "conv_transpose1d"
+    _tuple_ = staticmethod(_single)
+    _convolve_ = "conv_transpose1d"
 
 
 class ConvTranspose2d(_ConvTransposeNd):
@@ -288,8 +288,8 @@ class ConvTranspose2d(_ConvTransposeNd):
         torch.Size([2, 8, 10, 10])
     """
 
-    _tuple = staticmethod(_pair)
-    _convolve = "conv_transpose2d"
+    _tuple_ = staticmethod(_pair)
+    _convolve_ = "conv_transpose2d"
 
 
 class ConvTranspose3d(_ConvTransposeNd):
@@ -300,5 +300,5 @@ class ConvTranspose3d(_ConvTransposeNd):
         torch.Size([2, 8, 10, 10, 10])
     """
 
-    _tuple = staticmethod(_triple)
-    _convolve = "conv_transpose3d"
+    _tuple_ = staticmethod(_triple)
+    _convolve_ = "conv_transpose3d"

@@ -62,7 +62,7 @@ class LazyModuleMixin:
         self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
 
     def _save_to_state_dict(self: Any, destination: Any, prefix: str, keep_vars: bool) -> None:
-        for name, tensor in (*self._parameters.items(), *self._persistent_buffers()):
+        for name, tensor in (*self._parameters.items(), *self._persistent_buffers_()):
             if tensor is not None:
                 destination[prefix + name] = tensor if keep_vars or is_lazy(tensor) else tensor.detach()
 
@@ -109,11 +109,11 @@ class _Lazy(LazyModuleMixin):
         _counted: the attribute with the number of features; 0 until it is known.
     """
 
-    _counted: str
+    _counted_: str
 
     def reset_parameters(self) -> None:
         """Draws the parameters again, once they have sizes."""
-        if not self.has_uninitialized_params() and getattr(self, self._counted) != 0:
+        if not self.has_uninitialized_params() and getattr(self, self._counted_) != 0:
             super().reset_parameters()  # type: ignore[misc]
 
 
@@ -133,7 +133,7 @@ class LazyLinear(_Lazy, Linear):
     __module__ = "compat.nn.modules.linear"
 
     cls_to_become = Linear
-    _counted = "in_features"
+    _counted_ = "in_features"
 
     def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
         super().__init__(0, 0, False)
@@ -162,10 +162,10 @@ class LazyLinear(_Lazy, Linear):
 class _LazyConv(_Lazy):
     """A convolution that infers ``in_channels`` from its first input."""
 
-    _counted = "in_channels"
-    _dims: int
+    _counted_ = "in_channels"
+    _dims_: int
 
-    def _later(self: Any, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+    def _later_(self: Any, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
         """Registers an uninitialized parameter or buffer."""
         self.weight = _parameter(device, dtype)
         self.out_channels = out_channels
@@ -216,7 +216,7 @@ class _LazyConvolution(_LazyConv):
         super().__init__(
             0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device=device, dtype=dtype
         )
-        self._later(out_channels, bias, device, dtype)
+        self._later_(out_channels, bias, device, dtype)
 
 
 @each_by_its_name("__init__")
@@ -239,13 +239,13 @@ class _LazyTransposed(_LazyConv):
             0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device=device,
             dtype=dtype,
         )  # fmt: skip
-        self._later(out_channels, bias, device, dtype)
+        self._later_(out_channels, bias, device, dtype)
 
 
 class _LazyNorm(_Lazy):
     """A normalization that infers ``num_features`` from its first input."""
 
-    _counted = "num_features"
+    _counted_ = "num_features"
 
     def __init__(
         self: Any,
@@ -286,7 +286,7 @@ _DOC = """A ``{0}`` that takes ``{1}`` from its first input; the other arguments
 
 def _made(kind: type, lazy: type) -> Any:
     """The lazy class that becomes ``kind``."""
-    doc = _DOC.format(kind.__name__, lazy._counted)  # type: ignore[attr-defined]
+    doc = _DOC.format(kind.__name__, lazy._counted_)  # type: ignore[attr-defined]
     names = {"cls_to_become": kind, "__module__": kind.__module__, "__doc__": doc}
     made = type(f"Lazy{kind.__name__}", (lazy, kind), names)
     home = sys.modules.get(kind.__module__)

@@ -113,7 +113,7 @@ class Module(Hooks, State):
         """
         if "_buffers" not in self.__dict__:
             raise uninitialized("buffer")
-        self._check_name("buffer", name, self._buffers)
+        self._check_name_("buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
@@ -138,7 +138,7 @@ class Module(Hooks, State):
         """
         if "_parameters" not in self.__dict__:
             raise uninitialized("parameter")
-        self._check_name("parameter", name, self._parameters)
+        self._check_name_("parameter", name, self._parameters)
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
                 f"cannot assign '{typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
@@ -158,14 +158,14 @@ class Module(Hooks, State):
         """
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{typename(module)} is not a Module subclass")
-        self._check_name("module", name, self._modules)
+        self._check_name_("module", name, self._modules)
         self._modules[name] = announced(on_module, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """An alias of ``add_module``."""
         self.add_module(name, module)
 
-    def _check_name(self, what: str, name: Any, present: dict) -> None:
+    def _check_name_(self, what: str, name: Any, present: dict) -> None:
         if not isinstance(name, str):
             raise TypeError(f"{what} name should be a string. Got {typename(name)}")
         if "." in name:
@@ -191,7 +191,7 @@ class Module(Hooks, State):
                 if table not in held:
                     raise uninitialized(subject)
                 if kind is not Buffer:
-                    self._forget(name, table)
+                    self._forget_(name, table)
                 register(self, name, value)
                 return
             if table in held and name in held[table]:
@@ -202,7 +202,7 @@ class Module(Hooks, State):
                 return
         super().__setattr__(name, value)
 
-    def _forget(self, name: str, keep: str) -> None:
+    def _forget_(self, name: str, keep: str) -> None:
         """Removes the name from all registries."""
         held = self.__dict__
         for table in (held, *(held[t] for t in _TABLES if t != keep)):
@@ -427,24 +427,24 @@ class Module(Hooks, State):
 
         return self._apply(convert)
 
-    def _floating(self: Self, dtype: dtypes.dtype) -> Self:
+    def _floating_(self: Self, dtype: dtypes.dtype) -> Self:
         return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
 
     def float(self: Self) -> Self:
         """Casts floating-point parameters and buffers to float32."""
-        return self._floating(dtypes.float32)
+        return self._floating_(dtypes.float32)
 
     def double(self: Self) -> Self:
         """Casts floating-point parameters and buffers to float64."""
-        return self._floating(dtypes.float64)
+        return self._floating_(dtypes.float64)
 
     def half(self: Self) -> Self:
         """Casts floating-point parameters and buffers to float16."""
-        return self._floating(dtypes.float16)
+        return self._floating_(dtypes.float16)
 
     def bfloat16(self: Self) -> Self:
         """Casts floating-point parameters and buffers to bfloat16."""
-        return self._floating(dtypes.bfloat16)
+        return self._floating_(dtypes.bfloat16)
 
     def type(self: Self, dst_type: Any) -> Self:
         """Casts all parameters and buffers to a dtype."""

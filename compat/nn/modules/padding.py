@@ -27,15 +27,15 @@ class _Pad(Module):
         padding: one number for all sides, or one for each.
     """
 
-    _mode: str
-    _tuple: Callable[[Any], tuple]
+    _mode_: str
+    _tuple_: Callable[[Any], tuple]
 
     def __init__(self, padding: Any):
         super().__init__()
-        self.padding = type(self)._tuple(padding)
+        self.padding = type(self)._tuple_(padding)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.pad(input, self.padding, self._mode)
+        return F.pad(input, self.padding, self._mode_)
 
     def extra_repr(self) -> str:
         return str(self.padding)
@@ -45,12 +45,12 @@ class _Pad(Module):
 class _ConstantPadNd(Module):
     """Pads each dimension with a constant before and after, the last dimension first."""
 
-    _tuple: Callable[[Any], tuple]
+    _tuple_: Callable[[Any], tuple]
 
     def __init__(self, padding: Any, value: float):
         super().__init__()
         self.value = value
-        self.padding = type(self)._tuple(padding)
+        self.padding = type(self)._tuple_(padding)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, "constant", self.value)
@@ -71,7 +71,7 @@ class ConstantPad1d(_ConstantPadNd):
         tensor([5., 1., 2., 5.])
     """
 
-    _tuple = staticmethod(_pair)
+    _tuple_ = staticmethod(_pair)
 
 
 class ConstantPad2d(_ConstantPadNd):
@@ -86,7 +86,7 @@ class ConstantPad2d(_ConstantPadNd):
         torch.Size([1, 4, 5])
     """
 
-    _tuple = staticmethod(_quadruple)
+    _tuple_ = staticmethod(_quadruple)
 
 
 class ConstantPad3d(_ConstantPadNd):
@@ -101,7 +101,7 @@ class ConstantPad3d(_ConstantPadNd):
         torch.Size([1, 4, 5, 6])
     """
 
-    _tuple = staticmethod(_sextuple)
+    _tuple_ = staticmethod(_sextuple)
 
 
 @each_by_its_name("__init__")
@@ -160,7 +160,7 @@ class ReflectionPad1d(_Pad):
         tensor([[2., 1., 2., 3., 2.]])
     """
 
-    _mode, _tuple = "reflect", staticmethod(_pair)
+    _mode_, _tuple_ = "reflect", staticmethod(_pair)
 
 
 class ReflectionPad2d(_Pad):
@@ -174,7 +174,7 @@ class ReflectionPad2d(_Pad):
         torch.Size([1, 4, 5])
     """
 
-    _mode, _tuple = "reflect", staticmethod(_quadruple)
+    _mode_, _tuple_ = "reflect", staticmethod(_quadruple)
 
 
 class ReflectionPad3d(_Pad):
@@ -188,7 +188,7 @@ class ReflectionPad3d(_Pad):
         torch.Size([1, 4, 5, 6])
     """
 
-    _mode, _tuple = "reflect", staticmethod(_sextuple)
+    _mode_, _tuple_ = "reflect", staticmethod(_sextuple)
 
 
 class ReplicationPad1d(_Pad):
@@ -202,7 +202,7 @@ class ReplicationPad1d(_Pad):
         tensor([[1., 1., 1., 2., 3., 3.]])
     """
 
-    _mode, _tuple = "replicate", staticmethod(_pair)
+    _mode_, _tuple_ = "replicate", staticmethod(_pair)
 
 
 class ReplicationPad2d(_Pad):
@@ -216,7 +216,7 @@ class ReplicationPad2d(_Pad):
         torch.Size([1, 4, 5])
     """
 
-    _mode, _tuple = "replicate", staticmethod(_quadruple)
+    _mode_, _tuple_ = "replicate", staticmethod(_quadruple)
 
 
 class ReplicationPad3d(_Pad):
@@ -230,16 +230,16 @@ class ReplicationPad3d(_Pad):
         torch.Size([1, 4, 5, 6])
     """
 
-    _mode, _tuple = "replicate", staticmethod(_sextuple)
+    _mode_, _tuple_ = "replicate", staticmethod(_sextuple)
 
 
 class _CircularPadNd(_Pad):
-    _mode = "circular"
-    _dims: tuple[int, int]
+    _mode_ = "circular"
+    _dims_: tuple[int, int]
 
     def forward(self, input: Tensor) -> Tensor:
-        if input.dim() not in self._dims:
-            few, many = self._dims
+        if input.dim() not in self._dims_:
+            few, many = self._dims_
             raise ValueError(f"expected {few}D or {many}D input (got {input.dim()}D input)")
         return super().forward(input)
 
@@ -255,7 +255,7 @@ class CircularPad1d(_CircularPadNd):
         tensor([[3., 1., 2., 3., 1.]])
     """
 
-    _tuple, _dims = staticmethod(_pair), (2, 3)
+    _tuple_, _dims_ = staticmethod(_pair), (2, 3)
 
 
 class CircularPad2d(_CircularPadNd):
@@ -269,7 +269,7 @@ class CircularPad2d(_CircularPadNd):
         torch.Size([1, 4, 5])
     """
 
-    _tuple, _dims = staticmethod(_quadruple), (3, 4)
+    _tuple_, _dims_ = staticmethod(_quadruple), (3, 4)
 
 
 class CircularPad3d(_CircularPadNd):
@@ -283,4 +283,4 @@ class CircularPad3d(_CircularPadNd):
         torch.Size([1, 4, 5, 6])
     """
 
-    _tuple, _dims = staticmethod(_sextuple), (4, 5)
+    _tuple_, _dims_ = staticmethod(_sextuple), (4, 5)

@@ -20,7 +20,7 @@ __all__ = [
 class _MaxPoolNd(Module):
     """The maximum of every window; its arguments are described at ``MaxPool2d``."""
 
-    _pool: str
+    _pool_: str
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class _MaxPoolNd(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Tensor) -> Any:
-        return getattr(F, self._pool)(
+        return getattr(F, self._pool_)(
             input,
             self.kernel_size,
             self.stride,
@@ -62,7 +62,7 @@ class MaxPool1d(_MaxPoolNd):
         tensor([[3., 2.]])
     """
 
-    _pool = "max_pool1d"
+    _pool_ = "max_pool1d"
 
 
 class MaxPool2d(_MaxPoolNd):
@@ -82,7 +82,7 @@ class MaxPool2d(_MaxPoolNd):
                   [13., 15.]]]])
     """
 
-    _pool = "max_pool2d"
+    _pool_ = "max_pool2d"
 
 
 class MaxPool3d(_MaxPoolNd):
@@ -93,7 +93,7 @@ class MaxPool3d(_MaxPoolNd):
         torch.Size([1, 2, 2, 2])
     """
 
-    _pool = "max_pool3d"
+    _pool_ = "max_pool3d"
 
 
 class AvgPool1d(Module):
@@ -135,7 +135,7 @@ class AvgPool1d(Module):
 class _AvgPoolNd(Module):
     """The mean of every window; its arguments are described at ``AvgPool2d``."""
 
-    _pool: str
+    _pool_: str
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class _AvgPoolNd(Module):
         self.divisor_override = divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
-        return getattr(F, self._pool)(
+        return getattr(F, self._pool_)(
             input,
             self.kernel_size,
             self.stride,
@@ -182,7 +182,7 @@ class AvgPool2d(_AvgPoolNd):
         tensor([[[1.5000]]])
     """
 
-    _pool = "avg_pool2d"
+    _pool_ = "avg_pool2d"
 
 
 class AvgPool3d(_AvgPoolNd):
@@ -193,21 +193,21 @@ class AvgPool3d(_AvgPoolNd):
         torch.Size([1, 2, 2, 2])
     """
 
-    _pool = "avg_pool3d"
+    _pool_ = "avg_pool3d"
 
 
 @each_by_its_name("forward")
 class _AdaptiveAvgPoolNd(Module):
     """Means of adaptive windows for an output of ``output_size``; None keeps a dimension's size."""
 
-    _pool: str
+    _pool_: str
 
     def __init__(self, output_size: Any):
         super().__init__()
         self.output_size = output_size
 
     def forward(self, input: Tensor) -> Tensor:
-        return getattr(F, self._pool)(input, self.output_size)
+        return getattr(F, self._pool_)(input, self.output_size)
 
     def extra_repr(self) -> str:
         return described(self, "output_size")
@@ -224,7 +224,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
         tensor([[2., 1.]])
     """
 
-    _pool = "adaptive_avg_pool1d"
+    _pool_ = "adaptive_avg_pool1d"
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
@@ -238,7 +238,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
         torch.Size([1, 3, 1, 7])
     """
 
-    _pool = "adaptive_avg_pool2d"
+    _pool_ = "adaptive_avg_pool2d"
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
@@ -252,14 +252,14 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
         torch.Size([1, 2, 2, 2])
     """
 
-    _pool = "adaptive_avg_pool3d"
+    _pool_ = "adaptive_avg_pool3d"
 
 
 @each_by_its_name("forward")
 class _AdaptiveMaxPoolNd(Module):
     """Maxima of adaptive windows for an output of ``output_size``."""
 
-    _pool: str
+    _pool_: str
 
     def __init__(self, output_size: Any, return_indices: bool = False):
         super().__init__()
@@ -267,7 +267,7 @@ class _AdaptiveMaxPoolNd(Module):
         self.return_indices = return_indices
 
     def forward(self, input: Tensor) -> Any:
-        return getattr(F, self._pool)(input, self.output_size, self.return_indices)
+        return getattr(F, self._pool_)(input, self.output_size, self.return_indices)
 
     def extra_repr(self) -> str:
         return described(self, "output_size")
@@ -285,7 +285,7 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
         tensor([[3., 2.]])
     """
 
-    _pool = "adaptive_max_pool1d"
+    _pool_ = "adaptive_max_pool1d"
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
@@ -300,7 +300,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
         torch.Size([1, 3, 1, 1])
     """
 
-    _pool = "adaptive_max_pool2d"
+    _pool_ = "adaptive_max_pool2d"
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
@@ -315,14 +315,14 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
         torch.Size([1, 2, 2, 2])
     """
 
-    _pool = "adaptive_max_pool3d"
+    _pool_ = "adaptive_max_pool3d"
 
 
 @each_by_its_name("__init__", "forward")
 class _FractionalMaxPoolNd(Module):
     """The maximum of every randomly spaced window; see ``FractionalMaxPool2d``."""
 
-    _n: int
+    _n_: int
 
     def __init__(
         self,
@@ -333,7 +333,7 @@ class _FractionalMaxPoolNd(Module):
         _random_samples: Tensor | None = None,
     ):
         super().__init__()
-        n, each = self._n, {2: _pair, 3: _triple}[self._n]
+        n, each = self._n_, {2: _pair, 3: _triple}[self._n_]
         self.kernel_size = each(kernel_size)
         self.return_indices = return_indices
         self.register_buffer("_random_samples", _random_samples)
@@ -347,7 +347,7 @@ class _FractionalMaxPoolNd(Module):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
     def forward(self, input: Tensor) -> Any:
-        return getattr(F, f"fractional_max_pool{self._n}d")(
+        return getattr(F, f"fractional_max_pool{self._n_}d")(
             input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
         )
 
@@ -371,7 +371,7 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
         torch.Size([1, 3, 4, 3])
     """
 
-    _n = 2
+    _n_ = 2
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
@@ -384,4 +384,4 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
         torch.Size([1, 3, 3, 3])
     """
 
-    _n = 3
+    _n_ = 3

@@ -106,22 +106,22 @@ class RNNBase(Module):
         self._all_weights: list[list[str]] = []
         for layer in range(num_layers):
             for suffix in ("", "_reverse") if bidirectional else ("",):
-                self._add_layer(layer, suffix, device, dtype)
+                self._add_layer_(layer, suffix, device, dtype)
         self._init_flat_weights()
         self.reset_parameters()
 
     @property
-    def _state_size(self) -> int:
+    def _state_size_(self) -> int:
         return self.proj_size or self.hidden_size
 
     @property
-    def _directions(self) -> int:
+    def _directions_(self) -> int:
         return 2 if self.bidirectional else 1
 
-    def _add_layer(self, layer: int, suffix: str, device: Any, dtype: Any) -> None:
+    def _add_layer_(self, layer: int, suffix: str, device: Any, dtype: Any) -> None:
         rows = _GATES[self.mode] * self.hidden_size
-        inputs = self.input_size if layer == 0 else self._state_size * self._directions
-        sizes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, inputs), "weight_hh": (rows, self._state_size)}
+        inputs = self.input_size if layer == 0 else self._state_size_ * self._directions_
+        sizes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, inputs), "weight_hh": (rows, self._state_size_)}
         if self.bias:
             sizes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
         if self.proj_size:
@@ -202,14 +202,14 @@ class RNNBase(Module):
                 "shape-mismatch",
             )
 
-    def _batch(self, input: Tensor, batch_sizes: Tensor | None) -> int:
+    def _batch_(self, input: Tensor, batch_sizes: Tensor | None) -> int:
         if batch_sizes is not None:
             return int(batch_sizes[0])
         return int(input.size(0 if self.batch_first else 1))
 
     def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
         """The expected size of the initial states ``h``."""
-        return self.num_layers * self._directions, self._batch(input, batch_sizes), self._state_size
+        return self.num_layers * self._directions_, self._batch_(input, batch_sizes), self._state_size_
 
     def check_hidden_size(
         self, hx: Tensor, expected_hidden_size: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}"
@@ -240,23 +240,23 @@ class RNNBase(Module):
 
     # ---------------------------------------------------------------- forward
 
-    def _zeros(self, input: Tensor, batch: int, size: int) -> Tensor:
-        return filled((self.num_layers * self._directions, batch, size), 0.0, input.device, input.dtype)
+    def _zeros_(self, input: Tensor, batch: int, size: int) -> Tensor:
+        return filled((self.num_layers * self._directions_, batch, size), 0.0, input.device, input.dtype)
 
-    def _first(self, input: Tensor, batch: int) -> Any:
+    def _first_(self, input: Tensor, batch: int) -> Any:
         """The default initial states."""
-        return self._zeros(input, batch, self._state_size)
+        return self._zeros_(input, batch, self._state_size_)
 
-    def _check_dims(self, input: Tensor, hx: Any) -> None:
+    def _check_dims_(self, input: Tensor, hx: Any) -> None:
         """Raises unless an unpacked input and the states have the right ranks."""
         if input.dim() not in (2, 3):
             kind, _, plain = self.mode.partition("_")
             got = f"{input.dim()}D{' tensor' if plain else ''}"
             raise ValueError(f"{kind}: Expected input to be 2D or 3D, got {got} instead")
         if hx is not None:
-            self._check_state_dims(input.dim() == 3, hx)
+            self._check_state_dims_(input.dim() == 3, hx)
 
-    def _check_state_dims(self, batched: bool, hx: Any) -> None:
+    def _check_state_dims_(self, batched: bool, hx: Any) -> None:
         if hx.dim() != (3 if batched else 2):
             kind = "batched 3-D" if batched else "unbatched 2-D"
             raise RuntimeError(
@@ -266,30 +266,30 @@ class RNNBase(Module):
     def forward(self, input: Any, hx: Any = None) -> Any:
         self._update_flat_weights()
         if isinstance(input, PackedSequence):
-            return self._packed(input, hx)
-        self._check_dims(input, hx)
+            return self._packed_(input, hx)
+        self._check_dims_(input, hx)
         batched = input.dim() == 3
         batch_dim = 0 if self.batch_first else 1
         if not batched:
             input = input.unsqueeze(batch_dim)
             hx = None if hx is None else _each(hx, lambda h: h.unsqueeze(1))
-        hx = self._first(input, input.size(batch_dim)) if hx is None else hx
+        hx = self._first_(input, input.size(batch_dim)) if hx is None else hx
         self.check_forward_args(input, hx, None)
-        result = self._function()(
+        result = self._function_()(
             input, hx, self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional,
             self.batch_first,
         )  # fmt: skip
         out, last = result[0], result[1] if len(result) == 2 else tuple(result[1:])
         return (out, last) if batched else (out.squeeze(batch_dim), _each(last, lambda h: h.squeeze(1)))
 
-    def _packed(self, sequence: PackedSequence, hx: Any) -> Any:
+    def _packed_(self, sequence: PackedSequence, hx: Any) -> Any:
         input, batch_sizes, sorted_indices, unsorted_indices = sequence
         if hx is None:
-            hx = self._first(input, int(batch_sizes[0]))
+            hx = self._first_(input, int(batch_sizes[0]))
         else:
             hx = self.permute_hidden(hx, sorted_indices)
         self.check_forward_args(input, hx, batch_sizes)
-        result = self._function()(
+        result = self._function_()(
             input, batch_sizes, hx, self._flat_weights, self.bias, self.num_layers, self.dropout, self.training,
             self.bidirectional,
         )  # fmt: skip
@@ -297,7 +297,7 @@ class RNNBase(Module):
         packed = PackedSequence(result[0], batch_sizes, sorted_indices, unsorted_indices)
         return packed, self.permute_hidden(last, unsorted_indices)
 
-    def _function(self) -> Any:
+    def _function_(self) -> Any:
         return getattr(torch, self.mode.lower())
 
 
@@ -369,7 +369,7 @@ class LSTM(RNNBase):
 
     def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
         """The expected size of the initial states ``c``."""
-        return self.num_layers * self._directions, self._batch(input, batch_sizes), self.hidden_size
+        return self.num_layers * self._directions_, self._batch_(input, batch_sizes), self.hidden_size
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
         self.check_input(input, batch_sizes)
@@ -380,10 +380,10 @@ class LSTM(RNNBase):
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
         return hx if permutation is None else _each(hx, lambda h: h.index_select(1, permutation))
 
-    def _first(self, input: Tensor, batch: int) -> Any:
-        return self._zeros(input, batch, self._state_size), self._zeros(input, batch, self.hidden_size)
+    def _first_(self, input: Tensor, batch: int) -> Any:
+        return self._zeros_(input, batch, self._state_size_), self._zeros_(input, batch, self.hidden_size)
 
-    def _check_state_dims(self, batched: bool, hx: Any) -> None:
+    def _check_state_dims_(self, batched: bool, hx: Any) -> None:
         wanted = 3 if batched else 2
         if hx[0].dim() != wanted or hx[1].dim() != wanted:
             kind = "batched 3-D" if batched else "unbatched 2-D"
@@ -435,7 +435,7 @@ class RNNCellBase(Module):
         """Draws the parameters again."""
         _draw(self)
 
-    def _checked(self, input: Any, states: Any, names: Any) -> tuple[Any, Any, bool]:
+    def _checked_(self, input: Any, states: Any, names: Any) -> tuple[Any, Any, bool]:
         """The input and the states with a batch dimension, and whether the input had one."""
         kind = type(self).__name__
         if input.dim() not in (1, 2):
@@ -450,12 +450,12 @@ class RNNCellBase(Module):
             return input, [zeros] * len(names), batched
         return input, [s if batched else s.unsqueeze(0) for s in states], batched
 
-    def _step(self, function: str, input: Any, hx: Any) -> Any:
+    def _step_(self, function: str, input: Any, hx: Any) -> Any:
         return getattr(torch, function)(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
 
-    def _step_of_one_state(self, function: str, input: Any, hx: Any) -> Any:
-        input, states, batched = self._checked(input, None if hx is None else [hx], ["hidden"])
-        result = self._step(function, input, states[0])
+    def _step_of_one_state_(self, function: str, input: Any, hx: Any) -> Any:
+        input, states, batched = self._checked_(input, None if hx is None else [hx], ["hidden"])
+        result = self._step_(function, input, states[0])
         return result if batched else result.squeeze(0)
 
 
@@ -481,7 +481,7 @@ class RNNCell(RNNCellBase):
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        return self._step_of_one_state(f"rnn_{self.nonlinearity}_cell", input, hx)
+        return self._step_of_one_state_(f"rnn_{self.nonlinearity}_cell", input, hx)
 
 
 class LSTMCell(RNNCellBase):
@@ -497,8 +497,8 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
-        input, states, batched = self._checked(input, hx, ["hx[0]", "hx[1]"])
-        h, c = self._step("lstm_cell", input, states)
+        input, states, batched = self._checked_(input, hx, ["hx[0]", "hx[1]"])
+        h, c = self._step_("lstm_cell", input, states)
         return (h, c) if batched else (h.squeeze(0), c.squeeze(0))
 
 
@@ -514,4 +514,4 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        return self._step_of_one_state("gru_cell", input, hx)
+        return self._step_of_one_state_("gru_cell", input, hx)

@@ -73,7 +73,7 @@ class _Layer(Module):
 
     self_attn: Any
     activation: Callable[[Tensor], Tensor]
-    _attentions: tuple[str, ...]
+    _attentions_: tuple[str, ...]
 
     def __init__(
         self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = F.relu,
@@ -82,20 +82,20 @@ class _Layer(Module):
     ):  # fmt: skip
         made: dict[str, Any] = dict(bias=bias, device=device, dtype=dtype)
         super().__init__()
-        for name in self._attentions:
+        for name in self._attentions_:
             setattr(self, name, MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **made))
         self.linear1 = Linear(d_model, dim_feedforward, **made)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, **made)
         self.norm_first = norm_first
-        numbers = range(1, len(self._attentions) + 2)
+        numbers = range(1, len(self._attentions_) + 2)
         for i in numbers:
             setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, **made))
         for i in numbers:
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = _get_activation_fn(activation)
 
-    def _attended(
+    def _attended_(
         self, attention: Any, drop: Any, x: Tensor, memory: Tensor, mask: Any, padding: Any, is_causal: bool
     ) -> Tensor:
         output, _ = attention(
@@ -104,10 +104,10 @@ class _Layer(Module):
         return drop(output)
 
     def _sa_block(self, x: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool = False) -> Tensor:
-        return self._attended(self.self_attn, self.dropout1, x, x, mask, padding, is_causal)
+        return self._attended_(self.self_attn, self.dropout1, x, x, mask, padding, is_causal)
 
     def _ff_block(self, x: Tensor) -> Tensor:
-        drop = getattr(self, f"dropout{len(self._attentions) + 1}")
+        drop = getattr(self, f"dropout{len(self._attentions_) + 1}")
         return drop(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
@@ -131,7 +131,7 @@ class TransformerEncoderLayer(_Layer):
         torch.Size([5, 3, 8])
     """
 
-    _attentions = ("self_attn",)
+    _attentions_ = ("self_attn",)
 
     @property
     def activation_relu_or_gelu(self) -> int:
@@ -159,7 +159,7 @@ class TransformerEncoderLayer(_Layer):
         x = self.norm1(src + self._sa_block(src, mask, padding, is_causal))
         return self.norm2(x + self._ff_block(x))
 
-    def _tensors(self) -> list[Any]:
+    def _tensors_(self) -> list[Any]:
         """The tensors that PyTorch's fused function for this layer takes."""
         attention = self.self_attn
         layers = (self.norm1, self.norm2, self.linear1, self.linear2)
@@ -182,7 +182,7 @@ class TransformerDecoderLayer(_Layer):
         torch.Size([5, 3, 8])
     """
 
-    _attentions = ("self_attn", "multihead_attn")
+    _attentions_ = ("self_attn", "multihead_attn")
 
     def forward(
         self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
@@ -203,7 +203,7 @@ class TransformerDecoderLayer(_Layer):
     def _mha_block(
         self, x: Tensor, memory: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool = False
     ) -> Tensor:
-        return self._attended(self.multihead_attn, self.dropout2, x, memory, mask, padding, is_causal)
+        return self._attended_(self.multihead_attn, self.dropout2, x, memory, mask, padding, is_causal)
 
 
 # ---------------------------------------------------------------- stacks
@@ -272,7 +272,7 @@ class TransformerEncoder(Module):
         """The output, of the size of ``src``; masks as for ``MultiheadAttention``."""
         padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", none_or_dtype(mask), "mask", src.dtype)
         mask = canonical_mask(mask, "mask", None, "", src.dtype)
-        skipped = self._skipped(src, mask, padding)
+        skipped = self._skipped_(src, mask, padding)
         causal = _is_causal(mask, is_causal, _length(src, self.layers[0].self_attn.batch_first))
         output = src
         for layer in self.layers:
@@ -281,12 +281,12 @@ class TransformerEncoder(Module):
             output = output.masked_fill(skipped.unsqueeze(-1), 0.0)
         return output if self.norm is None else self.norm(output)
 
-    def _skipped(self, src: Tensor, mask: Any, padding: Any) -> Any:
+    def _skipped_(self, src: Tensor, mask: Any, padding: Any) -> Any:
         """The padding that PyTorch skips, where the output is zero."""
         first = self.layers[0]
         if not self.use_nested_tensor or first.training or src.dim() != 3 or padding is None or mask is not None:
             return None
-        if recorded([src, *first._tensors()]):
+        if recorded([src, *first._tensors_()]):
             return None
         hidden = padding != 0
         if self.mask_check:  # only where the padding of each row is at its end; a tensor, so that traces can have it

@@ -88,7 +88,7 @@ class ParametrizationList(ModuleList):
         super().__init__(modules)
         self.unsafe = unsafe
         shape, dtype = original.shape, original.dtype
-        self._keep(original, self._inverted(original))
+        self._keep_(original, self._inverted_(original))
         if not unsafe:
             found = self()
             _check_tensor(found)
@@ -99,7 +99,7 @@ class ParametrizationList(ModuleList):
                         f"is enabled.\nunparametrized {what}: {before}\nparametrized {what}: {after}"
                     )
 
-    def _inverted(self, original: Any) -> Any:
+    def _inverted_(self, original: Any) -> Any:
         """The ``right_inverse`` of the modules at ``original``, as far as it is defined."""
         found = original
         with no_grad():
@@ -109,7 +109,7 @@ class ParametrizationList(ModuleList):
                         found = module.right_inverse(found)
         return found
 
-    def _keep(self, original: Any, found: Any) -> None:
+    def _keep_(self, original: Any, found: Any) -> None:
         """Registers the original tensors, which are trained."""
         self.is_tensor = isinstance(found, Tensor)
         if isinstance(found, Tensor):
@@ -155,11 +155,11 @@ class ParametrizationList(ModuleList):
                     raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
                 value = module.right_inverse(value)
             if self.is_tensor:
-                self._set_one(value)
+                self._set_one_(value)
             else:
-                self._set_several(value)
+                self._set_several_(value)
 
-    def _set_one(self, value: Any) -> None:
+    def _set_one_(self, value: Any) -> None:
         if not isinstance(value, Tensor):
             raise ValueError(f"`right_inverse` should return a tensor. Got {type(value).__name__}")
         if value.dtype != self.original.dtype:
@@ -169,13 +169,13 @@ class ParametrizationList(ModuleList):
             )
         self.original.set_(value)
 
-    def _set_several(self, values: Any) -> None:
+    def _set_several_(self, values: Any) -> None:
         wanted = "'right_inverse' must return a sequence of tensors"
         if not isinstance(values, Sequence):
             raise ValueError(f"{wanted}. Got {type(values).__name__}.")
         if len(values) != self.ntensors:
             raise ValueError(f"{wanted} of length {self.ntensors}. Got a sequence of length {len(values)}.")
-        for i, (original, value) in enumerate(zip(self._originals(), values)):
+        for i, (original, value) in enumerate(zip(self._originals_(), values)):
             if not isinstance(value, Tensor):
                 raise ValueError(f"{wanted} or reference-type opaques. Got element {i} of type {type(value).__name__}.")
             if original.dtype != value.dtype:
@@ -185,12 +185,12 @@ class ParametrizationList(ModuleList):
                 )
             original.set_(value)
 
-    def _originals(self) -> list[Any]:
+    def _originals_(self) -> list[Any]:
         return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
 
     def forward(self) -> Any:
         first, *others = self
-        value = first(*self._originals())
+        value = first(*self._originals_())
         for module in others:
             value = module(value)
         return value

@@ -73,7 +73,7 @@ class LRScheduler:
         self._is_initial = False
 
     @property
-    def _groups(self) -> list[Group]:
+    def _groups_(self) -> list[Group]:
         return self.optimizer.param_groups
 
     def get_lr(self) -> list[Any]:
@@ -84,11 +84,11 @@ class LRScheduler:
         """The last learning rates that were set."""
         return self._last_lr
 
-    def _present(self) -> list[Any]:
+    def _present_(self) -> list[Any]:
         """The current learning rates; warns if called outside of ``step``."""
         if not self._get_lr_called_within_step:
             warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
-        return [copied(group["lr"]) for group in self._groups]
+        return [copied(group["lr"]) for group in self._groups_]
 
     def step(self, epoch: int | None = None) -> None:
         """Sets the learning rates of the next epoch; to be called after the optimizer's ``step``."""
@@ -107,9 +107,9 @@ class LRScheduler:
             values = self.get_lr() if epoch is None or closed is None else closed()
         finally:
             self._get_lr_called_within_step = False
-        for group, value in zip(self._groups, values):
+        for group, value in zip(self._groups_, values):
             set_lr(group, value)
-        self._last_lr = [copied(group["lr"]) for group in self._groups]
+        self._last_lr = [copied(group["lr"]) for group in self._groups_]
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimizer."""

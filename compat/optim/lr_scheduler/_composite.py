@@ -95,7 +95,7 @@ class SequentialLR(_Several):
         scheduler = self._schedulers[which]
         if which > 0 and self._milestones[which - 1] == self.last_epoch:
             scheduler.last_epoch = -1
-            for group, base in zip(self._groups, scheduler.base_lrs):
+            for group, base in zip(self._groups_, scheduler.base_lrs):
                 set_lr(group, base)
             _restart(scheduler)
         else:
@@ -150,10 +150,10 @@ class ChainedScheduler(_Several):
         _check("ChainedScheduler", optimizer, schedulers)
         self._schedulers = list(schedulers)
         self.optimizer = optimizer
-        self._last_lr = [group["lr"] for group in self._groups]
+        self._last_lr = [group["lr"] for group in self._groups_]
 
     def step(self, epoch: int | None = None) -> None:
         """Steps all of them."""
         for scheduler in self._schedulers:
             scheduler.step()
-        self._last_lr = [group["lr"] for group in self._groups]
+        self._last_lr = [group["lr"] for group in self._groups_]

@@ -30,11 +30,11 @@ class CosineAnnealingLR(LRScheduler):
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
 
-    def _wave(self, epoch: float) -> float:
+    def _wave_(self, epoch: float) -> float:
         return 1 + math.cos(math.pi * epoch / self.T_max)
 
     def get_lr(self) -> list[Any]:
-        present, least, epoch = self._present(), self.eta_min, self.last_epoch
+        present, least, epoch = self._present_(), self.eta_min, self.last_epoch
         if self._is_initial:
             return present
         if self._step_count == 1 and epoch > 0:
@@ -42,10 +42,10 @@ class CosineAnnealingLR(LRScheduler):
         if (epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # there the wave is zero, and cannot be divided by
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
             return [lr + (base - least) * rise for base, lr in zip(self.base_lrs, present)]
-        return [self._wave(epoch) / self._wave(epoch - 1) * (lr - least) + least for lr in present]
+        return [self._wave_(epoch) / self._wave_(epoch - 1) * (lr - least) + least for lr in present]
 
     def _get_closed_form_lr(self) -> list[Any]:
-        wave = self._wave(self.last_epoch)
+        wave = self._wave_(self.last_epoch)
         return [self.eta_min + (base - self.eta_min) * wave / 2 for base in self.base_lrs]
 
 
@@ -90,7 +90,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        self._present()
+        self._present_()
         wave = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (base - self.eta_min) * wave / 2 for base in self.base_lrs]
 
@@ -105,18 +105,18 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                 self.T_cur -= self.T_i
                 self.T_i *= self.T_mult
         else:
-            self._move(epoch)
+            self._move_(epoch)
         self.last_epoch = math.floor(epoch)
         self._get_lr_called_within_step = True
         try:
             values = self.get_lr()
         finally:
             self._get_lr_called_within_step = False
-        for group, value in zip(self._groups, values, strict=True):
+        for group, value in zip(self._groups_, values, strict=True):
             set_lr(group, value)
-        self._last_lr = [group["lr"] for group in self._groups]
+        self._last_lr = [group["lr"] for group in self._groups_]
 
-    def _move(self, epoch: float) -> None:
+    def _move_(self, epoch: float) -> None:
         """Finds the wave of an epoch, and the position in it."""
         if epoch < 0:
             raise ValueError(f"Expected non-negative epoch, but got {epoch}")

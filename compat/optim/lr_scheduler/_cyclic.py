@@ -22,7 +22,7 @@ class _WithMomentum(LRScheduler):
     cycle_momentum: bool
     use_beta1: bool
 
-    def _begin_momentum(self, optimizer: Optimizer, bases: Any, tops: Any, last_epoch: int) -> None:
+    def _begin_momentum_(self, optimizer: Optimizer, bases: Any, tops: Any, last_epoch: int) -> None:
         """Records the range of each group's momentum, and sets it to the largest.
 
         Raises:
@@ -34,10 +34,10 @@ class _WithMomentum(LRScheduler):
         if last_epoch != -1:
             return
         for group, base, top in zip(optimizer.param_groups, bases, tops, strict=True):
-            self._set_momentum(group, top)
+            self._set_momentum_(group, top)
             group["max_momentum"], group["base_momentum"] = top, base
 
-    def _set_momentum(self, group: Group, value: float) -> None:
+    def _set_momentum_(self, group: Group, value: float) -> None:
         if self.use_beta1:
             group["betas"] = (value, *group["betas"][1:])
         else:
@@ -113,7 +113,7 @@ class CyclicLR(_WithMomentum):
         if cycle_momentum:
             self.base_momentums = for_each_group("base_momentum", optimizer, base_momentum)
             self.max_momentums = for_each_group("max_momentum", optimizer, max_momentum)
-            self._begin_momentum(optimizer, self.base_momentums, self.max_momentums, last_epoch)
+            self._begin_momentum_(optimizer, self.base_momentums, self.max_momentums, last_epoch)
         super().__init__(optimizer, last_epoch)
         self.base_lrs = bases
 
@@ -136,14 +136,14 @@ class CyclicLR(_WithMomentum):
         return float(gamma**x)
 
     def get_lr(self) -> list[Any]:
-        self._present()
+        self._present_()
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         part = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
         height = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
         if self.cycle_momentum:
-            for group, base, top in zip(self._groups, self.base_momentums, self.max_momentums, strict=True):
-                self._set_momentum(group, top - (top - base) * part * height)
+            for group, base, top in zip(self._groups_, self.base_momentums, self.max_momentums, strict=True):
+                self._set_momentum_(group, top - (top - base) * part * height)
         return [base + (top - base) * part * height for base, top in zip(self.base_lrs, self.max_lrs, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
@@ -242,11 +242,11 @@ class OneCycleLR(_WithMomentum):
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             bases = for_each_group("base_momentum", optimizer, base_momentum)
-            self._begin_momentum(optimizer, bases, for_each_group("max_momentum", optimizer, max_momentum), last_epoch)
+            self._begin_momentum_(optimizer, bases, for_each_group("max_momentum", optimizer, max_momentum), last_epoch)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        self._present()
+        self._present_()
         step, start = self.last_epoch, 0.0
         if step > self.total_steps:
             raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
@@ -257,10 +257,10 @@ class OneCycleLR(_WithMomentum):
         part = (step - start) / (phase["end_step"] - start)
         between = _BETWEEN[self._anneal_func_type]
         if self.cycle_momentum:
-            for group in self._groups:
+            for group in self._groups_:
                 at = between(group[phase["start_momentum"]], group[phase["end_momentum"]], part)
-                self._set_momentum(group, at)
-        return [between(group[phase["start_lr"]], group[phase["end_lr"]], part) for group in self._groups]
+                self._set_momentum_(group, at)
+        return [between(group[phase["start_lr"]], group[phase["end_lr"]], part) for group in self._groups_]
 
 
 def _total_steps(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:

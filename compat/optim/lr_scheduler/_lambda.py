@@ -53,7 +53,7 @@ class LambdaLR(_ByFunctions):
     __module__ = "compat.optim.lr_scheduler"
 
     def get_lr(self) -> list[Any]:
-        self._present()
+        self._present_()
         return [base * function(self.last_epoch) for base, function in zip(self.base_lrs, self.lr_lambdas)]
 
 
@@ -72,7 +72,7 @@ class MultiplicativeLR(_ByFunctions):
     __module__ = "compat.optim.lr_scheduler"
 
     def get_lr(self) -> list[Any]:
-        present = self._present()
+        present = self._present_()
         if self._is_initial:
             return present
         return [lr * function(self.last_epoch) for lr, function in zip(present, self.lr_lambdas)]

@@ -106,14 +106,14 @@ class ReduceLROnPlateau(LRScheduler):
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
-            self._reduce()
+            self._reduce_()
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
-        self._last_lr = [group["lr"] for group in self._groups]
+        self._last_lr = [group["lr"] for group in self._groups_]
 
-    def _check_groups(self) -> None:
+    def _check_groups_(self) -> None:
         """Raises an error where groups came, and it is not known how far down theirs may go."""
-        groups = len(self._groups)
+        groups = len(self._groups_)
         if groups == len(self.min_lrs):
             return
         if self.default_min_lr is None:
@@ -124,9 +124,9 @@ class ReduceLROnPlateau(LRScheduler):
             )
         self.min_lrs = [self.default_min_lr] * groups
 
-    def _reduce(self) -> None:
-        self._check_groups()
-        for group, least in zip(self._groups, self.min_lrs):
+    def _reduce_(self) -> None:
+        self._check_groups_()
+        for group, least in zip(self._groups_, self.min_lrs):
             old = float(group["lr"])
             new = max(old * self.factor, least)
             if old - new > self.eps:

@@ -31,7 +31,7 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        present = self._present()
+        present = self._present_()
         if self.last_epoch == 0 or self.last_epoch % self.step_size:
             return present
         return [lr * self.gamma for lr in present]
@@ -60,7 +60,7 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        present = self._present()
+        present = self._present_()
         if self.last_epoch not in self.milestones:
             return present
         return [lr * self.gamma ** self.milestones[self.last_epoch] for lr in present]
@@ -89,7 +89,7 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        present = self._present()
+        present = self._present_()
         return present if self._is_initial else [lr * self.gamma for lr in present]
 
     def _get_closed_form_lr(self) -> list[Any]:

@@ -31,7 +31,7 @@ class ConstantLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        present = self._present()
+        present = self._present_()
         if self.last_epoch == 0:
             return [lr * self.factor for lr in present]
         if self.last_epoch != self.total_iters:
@@ -81,7 +81,7 @@ class LinearLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        present = self._present()
+        present = self._present_()
         if self.last_epoch == 0:
             return [lr * self.start_factor for lr in present]
         if self._is_initial or self.last_epoch > self.total_iters:
@@ -116,7 +116,7 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        present = self._present()
+        present = self._present_()
         if self._is_initial or self.last_epoch > self.total_iters:
             return present
         left, before = 1.0 - self.last_epoch / self.total_iters, 1.0 - (self.last_epoch - 1) / self.total_iters

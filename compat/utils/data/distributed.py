@@ -48,7 +48,7 @@ class DistributedSampler(Sampler[int]):
         self.num_samples = whole + (left > 0 and not drop_last)
         self.total_size = self.num_samples * num_replicas
 
-    def _order(self) -> list[int]:
+    def _order_(self) -> list[int]:
         n = len(self.dataset)
         if not self.shuffle:
             return list(range(n))
@@ -57,7 +57,7 @@ class DistributedSampler(Sampler[int]):
         return names_of("torch")["randperm"](n, generator=generator).tolist()
 
     def __iter__(self) -> Iterator[int]:
-        order = self._order()
+        order = self._order_()
         if len(order) < self.total_size:
             order *= math.ceil(self.total_size / len(order))
         return iter(order[self.rank : self.total_size : self.num_replicas])

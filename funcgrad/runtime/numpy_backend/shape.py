@@ -47,7 +47,8 @@ def _transpose(x: Any, *, permutation: Dims) -> Any:
 
 @rule("broadcast")
 def _broadcast(x: Any, *, shape: Dims, dims: Dims) -> Any:
-    if x.__class__ is np.ndarray and x.dtype.kind in "fibuc" and x.size and x.flags.c_contiguous:
+    x = np.asarray(x)  # of NumPy's scalars, too
+    if x.dtype.kind in "fibuc" and x.size and x.flags.c_contiguous:
         strides = [0] * len(shape)
         for d, n, stride in zip(dims, x.shape, x.strides):
             if n == shape[d]:

@@ -15,7 +15,7 @@ from funcgrad import runtime
 
 def held_by(t):
     """The devices that a tensor's memory is on."""
-    return runtime.ready(t._storage.buffer).devices()
+    return runtime.ready(t._storage_.buffer).devices()
 
 
 devices = jax.devices()
@@ -97,7 +97,7 @@ with pytest.raises(RuntimeError, match="have incompatible tensor type"):
     weight.data = torch.empty(2, device="meta")
 moments = [t for s in optimizers[1].state.values() for k, t in s.items() if k != "step"]
 assert all(held_by(t) == {devices[3]} for t in [*there.parameters(), *moments])
-assert all(held_by(p) == {devices[0]} and not runtime.ready(p._storage.buffer).committed for p in here.parameters())
+assert all(held_by(p) == {devices[0]} and not runtime.ready(p._storage_.buffer).committed for p in here.parameters())
 assert torch.compile(there)(inputs.to("xla:3")).device.index == 3
 
 # ---------------------------------------------------------------- torch.cuda, as if these were GPUs

@@ -64,7 +64,7 @@ def share(tensors):
     """The largest share of some tensors that a device holds."""
     held, total = {}, 0
     for t in tensors:
-        buffer = runtime.ready(t._storage.buffer)
+        buffer = runtime.ready(t._storage_.buffer)
         total += buffer.nbytes
         for part in buffer.addressable_shards:
             held[part.device] = held.get(part.device, 0) + part.data.nbytes

@@ -131,7 +131,7 @@ def test_export_refuses_branches_on_inputs_and_weights() -> None:
 def test_tensors_are_as_before_when_a_trace_has_ended() -> None:
     memory = np.array([1.0, -1.0], np.float32)
     x = torch.from_numpy(memory)
-    kind = type(x._storage)
+    kind = type(x._storage_)
     kept: list[torch.Tensor] = []
 
     def function(x: torch.Tensor) -> torch.Tensor:
@@ -140,7 +140,7 @@ def test_tensors_are_as_before_when_a_trace_has_ended() -> None:
 
     with pytest.raises(RuntimeError, match="item"):
         make_fx(function)(x)
-    assert type(x._storage) is kind and type(kept[0]) is torch.Tensor
+    assert type(x._storage_) is kind and type(kept[0]) is torch.Tensor
     memory[1] = -2.0
     assert kept[0].shape == (1,) and x.tolist() == [1.0, -2.0]
     assert torch.rand(1).shape == (1,)

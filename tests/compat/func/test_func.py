@@ -94,7 +94,7 @@ def test_memory_that_is_written_inside_a_transform_holds_numbers_afterwards() ->
 
     close(grad(f)(torch.ones(2), kept), torch.full((2,), 4.0))
     close(kept + 1, torch.full((2,), 3.0))
-    assert not kept._storage.base.traced
+    assert not kept._storage_.base.traced
 
 
 def test_an_escaped_tensor_is_a_tensor_again() -> None:

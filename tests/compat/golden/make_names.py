@@ -1,4 +1,4 @@
-"""Records the names of real PyTorch's modules, and the module of each of its public classes.
+"""Records the names of real PyTorch's modules, the module of each of its public classes, and private names of classes.
 
     python tests/compat/golden/make_names.py      # where torch==2.13.0 is installed
 
@@ -27,6 +27,7 @@ optim.swa_utils overrides profiler quasirandom serialization sparse storage test
 utils.checkpoint utils.data utils.data.dataset utils.data.sampler utils.dlpack utils.flop_counter utils.hooks
 utils.module_tracker utils.weak utils._python_dispatch utils._pytree
 """
+SUBCLASSED = "nn optim optim.lr_scheduler distributions autograd utils.data"
 
 
 def module_names() -> list[str]:
@@ -52,6 +53,16 @@ def class_modules() -> dict[str, str]:
     return found
 
 
+def private_names() -> dict[str, str]:
+    """The private names of tensors, and of the classes of modules in which programs subclass them."""
+    found = {"": {name for name in dir(torch.Tensor) if name.startswith("_")}}
+    for place in SUBCLASSED.split():
+        module = importlib.import_module(f"torch.{place}")
+        kinds = [v for v in vars(module).values() if isinstance(v, type)]
+        found[place] = {name for kind in kinds for name in dir(kind) if name.startswith("_")}
+    return {place: " ".join(sorted(n for n in names if not n.startswith("__"))) for place, names in found.items()}
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     modules: dict[str, list[str]] = {}
@@ -61,6 +72,7 @@ if __name__ == "__main__":
     classes: dict[str, list[str]] = {}
     for name, module in class_modules().items():
         classes.setdefault(module.removeprefix("torch").removeprefix("."), []).append(name)
-    for file, table in (("modules", modules), ("classes", classes)):
+    private = {place: [names] for place, names in private_names().items()}
+    for file, table in (("modules", modules), ("classes", classes), ("private", private)):
         lines = [f"{key}: {' '.join(names)}" for key, names in sorted(table.items())]
         (HERE / f"{file}.txt").write_text("\n".join(lines) + "\n")

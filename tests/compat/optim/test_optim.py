@@ -75,7 +75,7 @@ def test_nothing_is_changed_by_a_step_that_fails() -> None:
     p.grad = q.grad = torch.ones(2)
     with torch.inference_mode():
         q.data = torch.ones(2)
-    q._counter = None
+    q._counter_ = None
     with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
         optimizer.step()
     assert p.tolist() == [1.0, 1.0]

@@ -160,7 +160,7 @@ def test_trained_modules_are_freed_with_their_owner() -> None:
         for _ in range(4):
             step(torch.ones(2, 4))
             step.function(torch.ones(2, 4))
-        return [weakref.ref(o) for o in (net, net.weight, net.weight._storage, optimizer, step)]
+        return [weakref.ref(o) for o in (net, net.weight, net.weight._storage_, optimizer, step)]
 
     held = run()
     runtime.synchronize()

@@ -37,7 +37,7 @@ def pending() -> int:
 
 def waits(t: Any) -> bool:
     """Whether a tensor's value is still to be computed."""
-    buffer = t._storage.buffer
+    buffer = t._storage_.buffer
     return type(buffer) is deferred.Deferred and not hasattr(buffer, "value")
 
 
@@ -150,7 +150,7 @@ def test_eager_runs_at_once() -> None:
 def test_eager_by_the_environment() -> None:
     source = (
         "import compat as torch\nfrom funcgrad.runtime import deferred\n"
-        "x = torch.ones(3) + 1\nprint(len(deferred.local.ops), hasattr(x._storage.buffer, 'value'), x.tolist())"
+        "x = torch.ones(3) + 1\nprint(len(deferred.local.ops), hasattr(x._storage_.buffer, 'value'), x.tolist())"
     )
     environment = {**os.environ, "COMPAT_EAGER": "1"}
     command = [sys.executable, "-c", source]
@@ -240,7 +240,7 @@ def test_constants_that_are_shared_are_not_confused() -> None:
     def step(a: Any, b: Any) -> Any:
         return (a - b) * 2
 
-    assert torch.zeros(3)._storage.buffer is torch.zeros(3)._storage.buffer
+    assert torch.zeros(3)._storage_.buffer is torch.zeros(3)._storage_.buffer
     repeat(lambda: step(torch.zeros(3), torch.zeros(3)).tolist())
     before = runtime.stats()
     assert step(torch.tensor([1.0, 2, 3]), torch.zeros(3)).tolist() == [2, 4, 6]
@@ -310,11 +310,11 @@ def next_of(values: Any) -> list[float]:
 
 def test_buffers_without_other_references_are_reused(written: Any) -> None:
     old = written.tolist()
-    buffer = written._storage.buffer.value
+    buffer = written._storage_.buffer.value
     address = buffer.unsafe_buffer_pointer()
     del buffer
     donating(written)
-    new = written._storage.buffer.value
+    new = written._storage_.buffer.value
     assert new.unsafe_buffer_pointer() == address and runtime.stats()["bytes_reused"] > 0
     assert written.tolist() == next_of(old)
 

@@ -277,7 +277,7 @@ def test_two_threads_train_two_models() -> None:
 def test_values_recorded_by_another_thread_can_be_read() -> None:
     x = torch.linspace(0, 1, 5)
     (y,) = in_threads(lambda: torch.exp(x) + 1)  # that thread has ended
-    assert not hasattr(y._storage.buffer, "value")
+    assert not hasattr(y._storage_.buffer, "value")
     np.testing.assert_allclose(y.numpy(), np.exp(x.numpy()) + 1, rtol=1e-6)
 
 

@@ -180,8 +180,8 @@ OBJECTS: dict[str, tuple[Any, str]] = {
         "no attribute that a file may give",
     ),
     "a parameter with another layout": (
-        util("_rebuild_parameter_with_state", tensor(), True, {}, {"_layout": 5}),
-        "'_layout' is no attribute that a file may give",
+        util("_rebuild_parameter_with_state", tensor(), True, {}, {"_layout_": 5}),
+        "'_layout_' is no attribute that a file may give",
     ),
     "a tensor with another backward": (
         subclass(V2, "torch.Tensor", tensor().args, {"backward": Name("collections.OrderedDict")}),

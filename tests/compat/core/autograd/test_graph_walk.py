@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(graph_cache._native is None, reason="the C twin 
 
 
 def walked(loss: Any, grad: Any) -> tuple[Any, ...]:
-    walk = Walk([(loss.grad_fn, loss._nr)], [grad])
+    walk = Walk([(loss.grad_fn, loss._nr_)], [grad])
     return walk.nodes, walk.key, walk.buffers, walk.leaves
 
 

@@ -84,7 +84,7 @@ def test_no_plan_is_made_for_the_layout_of_a_type_that_overrides_operators() -> 
     t * t
     kernel = next(iter(mul.kernels.values()))
     with pytest.raises(AssertionError, match="has no plan"):
-        kernel.plan((overridden_layout(t._layout),) * len(kernel.inputs), None)
+        kernel.plan((overridden_layout(t._layout_),) * len(kernel.inputs), None)
 
 
 def _fresh(program: str) -> list[str]:

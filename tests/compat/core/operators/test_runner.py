@@ -39,7 +39,7 @@ def described(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(described, value))
     if isinstance(value, torch.Tensor):
-        return ("tensor", value._layout, value._offset, value._rg, value._nr, type(value._node), value._version)
+        return ("tensor", value._layout_, value._offset_, value._rg_, value._nr_, type(value._node_), value._version)
     if isinstance(value, codegen.SavedResult):
         return ("result", value.layout, value.offset, value.version, value.nr, value.maker)
     return value if isinstance(value, int | float | None) else type(value)
@@ -49,14 +49,14 @@ def shown(tensors: Any) -> list[Any]:
     """The attributes of results and of their nodes."""
     found: list[Any] = []
     for t in tensors if isinstance(tensors, tuple | list) else [tensors]:
-        node = t._node
+        node = t._node_
         found += [
             described(t),
-            t._storage.base,
-            t._storage.version,
-            t._view,
-            t._autograd_state,
-            t._counter is t._storage,
+            t._storage_.base,
+            t._storage_.version,
+            t._view_,
+            t._autograd_state_,
+            t._counter_ is t._storage_,
         ]
         if isinstance(node, OpNode):
             edges = [(type(n), nr) for n, nr in node.next_functions]
@@ -93,11 +93,11 @@ def test_the_same_tensors_and_nodes(name: str) -> None:
 def test_plans_run_by_it() -> None:
     x = torch.ones(3, requires_grad=True)
     y = torch.cosh(x)
-    assert isinstance(y._node.plan.run, codegen._native.Runner)
+    assert isinstance(y._node_.plan.run, codegen._native.Runner)
     with pytest.raises(ValueError, match="2 values for a plan of 1"):
-        y._node.plan.run((x, x))
+        y._node_.plan.run((x, x))
     with pytest.raises(TypeError, match="takes one sequence"):
-        y._node.plan.run()
+        y._node_.plan.run()
 
 
 def test_hooks_of_saved_tensors_go_to_the_written_function() -> None:
@@ -153,10 +153,10 @@ def test_references_are_counted() -> None:
     for _ in range(3):
         step()
     gc.collect()
-    before = [sys.getrefcount(o) for o in (w, x, x._layout, x._storage, codegen.NO_EDGE)], alive()
+    before = [sys.getrefcount(o) for o in (w, x, x._layout_, x._storage_, codegen.NO_EDGE)], alive()
     for _ in range(500):
         step()
     gc.collect()
-    after = [sys.getrefcount(o) for o in (w, x, x._layout, x._storage, codegen.NO_EDGE)], alive()
+    after = [sys.getrefcount(o) for o in (w, x, x._layout_, x._storage_, codegen.NO_EDGE)], alive()
     assert max(abs(a - b) for a, b in zip(before[0], after[0])) < 20
     assert abs(after[1] - before[1]) < 50

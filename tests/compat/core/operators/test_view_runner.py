@@ -36,20 +36,20 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
 
 
 def described(t: Any) -> list[Any]:
-    state = t._view
+    state = t._view_
     return [
-        t._layout, t._offset, t._rg, t._nr, type(t._node), getattr(t._node, "plan", None), t._autograd_state,
-        t._counter is t._storage, id(t._storage), state is SHARED,
+        t._layout_, t._offset_, t._rg_, t._nr_, type(t._node_), getattr(t._node_, "plan", None), t._autograd_state_,
+        t._counter_ is t._storage_, id(t._storage_), state is SHARED,
         (id(state.base), state.version, state.origin, len(state.steps)),
-        [(type(n), nr) for n, nr in t._node.next_functions] if t._node is not None else None,
+        [(type(n), nr) for n, nr in t._node_.next_functions] if t._node_ is not None else None,
     ]  # fmt: skip
 
 
 def made(call: Callable[[Any], Any], x: Any) -> list[Any]:
-    x._view = None
+    x._view_ = None
     found = call(x)
     views = found if isinstance(found, tuple) else (found,)
-    return [x._view, *[described(v)[:6] if v._view.base is not x else described(v) for v in views]]
+    return [x._view_, *[described(v)[:6] if v._view_.base is not x else described(v) for v in views]]
 
 
 @needs_twin
@@ -83,7 +83,7 @@ def test_views_of_inference_tensors_and_in_inference_mode() -> None:
         y = torch.ones(2, 3)
         inside, of_other = y.t(), x.t()
     assert inside.is_inference() and of_other.requires_grad and of_other.grad_fn is None
-    assert y.t()._view is not None
+    assert y.t()._view_ is not None
 
 
 def test_a_view_after_a_write_has_the_new_version() -> None:
@@ -91,7 +91,7 @@ def test_a_view_after_a_write_has_the_new_version() -> None:
     x.t()
     x.add_(1)
     v = x.t()
-    assert v._view.version == v._version == 1
+    assert v._view_.version == v._version == 1
     v.mul_(2)
     assert x.tolist() == [[4.0] * 3] * 2
 
@@ -102,7 +102,7 @@ def test_hooks_see_nodes_of_views() -> None:
     x.t()
     with torch.autograd.detect_anomaly(check_nan=False):
         y = x.t()
-    assert type(y._node).__name__ == "TBackward0"
+    assert type(y._node_).__name__ == "TBackward0"
     y.sum().backward()
 
 
@@ -120,11 +120,11 @@ def test_references_are_counted() -> None:
     for f in views:
         f()
     gc.collect()
-    before = [sys.getrefcount(o) for o in (x, y, x._storage, y._layout, SHARED, "")], alive()
+    before = [sys.getrefcount(o) for o in (x, y, x._storage_, y._layout_, SHARED, "")], alive()
     for _ in range(500):
         for f in views:
             f()
     gc.collect()
-    after = [sys.getrefcount(o) for o in (x, y, x._storage, y._layout, SHARED, "")], alive()
+    after = [sys.getrefcount(o) for o in (x, y, x._storage_, y._layout_, SHARED, "")], alive()
     assert max(abs(a - b) for a, b in zip(before[0], after[0])) < 20
     assert abs(after[1] - before[1]) < 50
