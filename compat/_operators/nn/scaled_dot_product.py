@@ -141,14 +141,16 @@ def _product_by_blocks(scores: Any, y: Any, axis: int, heads: _Heads, dtype: Any
     In half precision PyTorch's kernel adds up the products of blocks of queries or keys, and rounds each sum.
     """
     count, rounds = type_of(scores).shape[axis], dtype in _HALVES and heads.rows == heads.l
-    block = max(count, 1) if not rounds else _block_of_queries(count) if axis == 1 else _BLOCK_OF_KEYS
-    total = None
+    if not rounds:
+        whole = _product(scores, y, axis, 1)
+        return whole if factor is None else np.multiply(whole, factor)
+    block = _block_of_queries(count) if axis == 1 else _BLOCK_OF_KEYS
+    total: Any = None
     for start in range(0, max(count, 1), block):
         limit = min(start + block, count)
         part = _product(cut(scores, axis, start, limit), cut(y, 1, start, limit), axis, 1)
         part = part if factor is None else np.multiply(part, factor)
-        total = part if total is None else np.add(total, part)
-        total = _rounded(total, dtype) if rounds else total
+        total = _rounded(part if total is None else np.add(total, part), dtype)
     return total
 
 
