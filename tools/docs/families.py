@@ -95,10 +95,10 @@ FAMILIES: list[tuple[str, str, str, str]] = [
      "_operators.tensor.properties _operators.tensor.predicates _operators.tensor.set_resize_detach "
      "_operators.tensor.attributes _operators.tensor.apply "
      "_core.tensor.torch_function _core.operators.view_op"),
-    ("torch/types", "dtypes, devices, sizes, storages", "tensor",
+    ("torch/types", "dtypes, devices, sizes", "tensor",
      "_core.types.dtype _core.types.type_promotion _operators.tensor.result_type _core.types.device _core.types.size "
-     "_symint _core.memory storage types "
-     "_core.types.memory_format _operators.tensor.size_helpers"),
+     "_symint types _core.types.memory_format _operators.tensor.size_helpers"),
+    ("torch/storage", "storages", "tensor", "_core.memory storage"),
     ("torch/settings", "Settings, checks and threads", "tensor",
      "_core.config.flags _threads _operators.tensor.format _operators.tensor.asserting __config__ "
      "utils.deterministic"),
