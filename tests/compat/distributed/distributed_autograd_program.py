@@ -18,8 +18,11 @@ net = nn.Linear(3, 2)
 
 
 def weights(seed: int) -> nn.Linear:
-    torch.manual_seed(seed)
-    return nn.Linear(3, 3)
+    layer, generator = nn.Linear(3, 3), torch.Generator().manual_seed(seed)  # threads of a worker share the default one
+    with torch.no_grad():
+        for p in layer.parameters():
+            p.uniform_(-0.5, 0.5, generator=generator)
+    return layer
 
 
 def same(x):  # type: ignore[no-untyped-def]
