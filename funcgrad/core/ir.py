@@ -149,8 +149,13 @@ class Equation:
 
     def programs(self) -> list[Program]:
         """The programs among its parameters, such as the body of a loop."""
-        found = [p for p in self.params.values() if isinstance(p, (Program, tuple))]
-        return [p for each in found for p in (each if type(each) is tuple else (each,)) if isinstance(p, Program)]
+        found = []
+        for value in self.params.values():  # passes ask every equation
+            if type(value) is Program:
+                found.append(value)
+            elif type(value) is tuple:
+                found += [p for p in value if type(p) is Program]
+        return found
 
 
 class Code:
