@@ -24,7 +24,7 @@ from funcgrad.runtime.programs import Executable
 
 #: The bounds of a piece: milliseconds of its equations; operations of one kernel; recomputed operations, if they are so
 #: many times its equations: programs of layers all have a few.
-EQUATIONS, LARGEST, REPEATED, TIMES = 6000, 800, 850, 3.5
+EQUATIONS, LARGEST, REPEATED, TIMES = 3000, 800, 850, 3.5
 #: The final fraction of a piece in which it may end.
 END = 0.25
 
