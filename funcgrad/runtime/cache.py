@@ -1,17 +1,28 @@
-"""The persistent compilation cache in the user's cache folder."""
+"""The persistent compilation cache in the user's cache folder.
+
+XLA holds the interpreter's lock while it serializes a program, for 60 ms if the program is large, which would delay
+the step that runs meanwhile. So programs are written when the process is idle, and the rest at its exit.
+"""
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import threading
+import time
 import warnings
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax
 
 from funcgrad.core.cache_folder import cache_folder, refusal
+from funcgrad.runtime.process import in_child, process
 
 try:
     # Not public API: JAX's own file cache never replaces a file that it cannot read.
@@ -25,6 +36,12 @@ except ImportError:
 _DIGEST = 32
 #: Programs that compile in fewer seconds are not stored.
 WORTH_KEEPING = 0.1
+#: A process is idle if in so many seconds its threads worked for at most this share of them.
+INTERVAL, IDLE = 0.5, 0.05
+#: How many programs may wait to be written; beyond it the oldest is written immediately.
+MOST_WAITING = 32
+#: The seconds that writing may take at exit: then the rest is left out.
+AT_EXIT = 1.0
 
 
 def folder() -> Path | None:
@@ -87,6 +104,63 @@ class Entries(_Interface):
             file.unlink(missing_ok=True)
 
 
+class Writer:
+    """Writes compiled programs when the process is idle, and at its exit.
+
+    Args:
+        write: JAX's function that serializes and stores a program.
+    """
+
+    def __init__(self, write: Callable[..., None]):
+        self._write = write
+        self.renew()
+
+    def add(self, *program: Any) -> None:
+        """Has a program written later; called in place of ``write``."""
+        with self._lock:
+            self._waiting.append(partial(self._write, *program))
+            if self._thread is None and process.ending is None:
+                self._thread = threading.Thread(target=self._when_idle, name="funcgrad-cache", daemon=True)
+                self._thread.start()
+        if len(self._waiting) > MOST_WAITING:
+            self._next()
+
+    def finish(self, seconds: float = float("inf")) -> None:
+        """Writes all that wait, until ``seconds`` have passed."""
+        end = time.monotonic() + seconds
+        while self._waiting and time.monotonic() < end:
+            self._next()
+
+    def renew(self) -> None:
+        """Resets it, as in a forked child, whose programs the parent writes."""
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def _next(self) -> None:
+        with suppress(IndexError):  # another thread took it
+            write = self._waiting.popleft()
+            try:
+                write()
+            except Exception as error:
+                warnings.warn(f"a compiled program is not kept for the next process: {error}", RuntimeWarning, 2)
+
+    def _when_idle(self) -> None:
+        while True:
+            worked = time.process_time()
+            time.sleep(INTERVAL)
+            if time.process_time() - worked <= IDLE * INTERVAL:
+                self._next()
+            with self._lock:
+                if not self._waiting:
+                    self._thread = None
+                    return
+
+
+#: What writes JAX's programs; None if JAX does.
+writer: Writer | None = None
+
+
 def _warn(where: Path, why: str) -> None:
     warnings.warn(
         f"compiled programs are not kept for the next process in {where}: {why}. FUNCGRAD_CACHE_DIR names another "
@@ -94,6 +168,12 @@ def _warn(where: Path, why: str) -> None:
         RuntimeWarning,
         stacklevel=2,
     )
+
+
+def finish_writing() -> None:
+    """Writes all compiled programs that wait to be written."""
+    if writer is not None:
+        writer.finish()
 
 
 def set_up() -> None:
@@ -111,6 +191,18 @@ def set_up() -> None:
     # With a size limit the cache is JAX's own, which enforces it.
     if _jax_cache is not None and getattr(jax.config, "jax_compilation_cache_max_size", -1) == -1:
         _jax_cache._cache, _jax_cache._cache_initialized = Entries(where), True
+        _write_later()
+
+
+def _write_later() -> None:
+    """Has JAX's programs written by ``writer``."""
+    global writer
+    write = getattr(_jax_cache, "put_executable_and_time", None)
+    if write is not None:
+        writer = Writer(write)
+        _jax_cache.put_executable_and_time = writer.add
+        in_child(writer.renew)
+        atexit.register(writer.finish, AT_EXIT)
 
 
 set_up()

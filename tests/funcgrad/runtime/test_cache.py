@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
+import time
 import warnings
 from pathlib import Path
 
@@ -61,3 +64,59 @@ def test_folders_of_others_are_refused(tmp_path: Path, monkeypatch: pytest.Monke
     os.chown(mine, owner if owner else 1234, -1)
     monkeypatch.setattr(os, "geteuid", lambda: 4321)
     assert "another user" in str(cache.refusal(mine))
+
+
+def test_programs_are_written_when_the_process_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "INTERVAL", 0.01)
+    monkeypatch.setattr(cache, "IDLE", 0.0)  # the process is never as idle as that
+    written: list[str] = []
+    writer = cache.Writer(written.append)
+    writer.add("a")
+    writer.add("b")
+    assert written == []
+    monkeypatch.setattr(cache, "IDLE", float("inf"))
+    end = time.monotonic() + 20
+    while writer._thread is not None and time.monotonic() < end:
+        time.sleep(0.01)
+    assert written == ["a", "b"] and writer._thread is None
+    monkeypatch.setattr(cache, "IDLE", 0.0)
+    writer.add("c")
+    writer.finish(0.0)
+    assert written == ["a", "b"]
+    writer.finish()
+    assert written == ["a", "b", "c"]
+
+
+def test_beyond_the_limit_programs_are_written_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "MOST_WAITING", 2)
+    written: list[str] = []
+    writer = cache.Writer(written.append)
+    for name in "abc":
+        writer.add(name)
+    assert written == ["a"]
+    writer.renew()
+    writer.finish()
+    assert written == ["a"]
+
+
+def test_a_program_that_cannot_be_written_warns() -> None:
+    def fails(name: str) -> None:
+        raise ValueError(f"{name} is not serializable")
+
+    writer = cache.Writer(fails)
+    writer.add("a")
+    with pytest.warns(RuntimeWarning, match="not kept for the next process: a is not serializable"):
+        writer.finish()
+
+
+def test_programs_are_written_at_exit(tmp_path: Path) -> None:
+    code = (
+        "import os, pathlib, jax, funcgrad, funcgrad.numpy as fnp\n"
+        "jax.config.update('jax_persistent_cache_min_compile_time_secs', 0.0)\n"
+        "funcgrad.jit(lambda x: fnp.sin(x) * 3)(fnp.ones(5))\n"
+        "print(len(list(pathlib.Path(os.environ['FUNCGRAD_CACHE_DIR']).rglob('*.xla'))))\n"
+    )
+    environment = os.environ | {"FUNCGRAD_CACHE_DIR": str(tmp_path)}
+    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    during, after = int(result.stdout), len(list(tmp_path.rglob("*.xla")))
+    assert after > during and not result.stderr
