@@ -113,7 +113,9 @@ class Writer:
 
     def __init__(self, write: Callable[..., None]):
         self._write = write
-        self.renew()
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
 
     def add(self, *program: Any) -> None:
         """Has a program written later; called in place of ``write``."""
@@ -133,9 +135,8 @@ class Writer:
 
     def renew(self) -> None:
         """Resets it, as in a forked child, whose programs the parent writes."""
-        self._waiting: deque[Callable[[], None]] = deque()
-        self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
+        self._waiting.clear()
+        self._thread, self._lock = None, threading.Lock()
 
     def _next(self) -> None:
         with suppress(IndexError):  # another thread took it
@@ -200,7 +201,7 @@ def _write_later() -> None:
     write = getattr(_jax_cache, "put_executable_and_time", None)
     if write is not None:
         writer = Writer(write)
-        _jax_cache.put_executable_and_time = writer.add
+        _jax_cache.put_executable_and_time = writer.add  # type: ignore[assignment]
         in_child(writer.renew)
         atexit.register(writer.finish, AT_EXIT)
 
