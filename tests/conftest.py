@@ -34,7 +34,7 @@ Program.__init__ = _checked  # type: ignore[method-assign]
 
 # A third run is compiled: with the normal patience, tests would rarely reach that.
 runtime.settings.patience = runtime.settings.behind = 0.0
-runtime.settings.meetings = 2
+runtime.settings.warmup = 2
 
 
 @pytest.fixture(autouse=True)

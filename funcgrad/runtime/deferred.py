@@ -135,10 +135,10 @@ class Settings:
         patience: what compiling a window must have been able to save so far, before it is compiled, as a multiple of
             the estimated compile time.
         behind: how much the program does from then on, until the compiled program is used, in the same unit.
-        meetings: how often a window runs one by one at least: what a program does a few times it does alike each time.
+        warmup: the number of occurrences of a window that run one by one at least, so that the first ones round alike.
     """
 
-    __slots__ = ("limit", "background", "backwards", "by_numpy", "patience", "behind", "meetings")
+    __slots__ = ("limit", "background", "backwards", "by_numpy", "patience", "behind", "warmup")
 
     def __init__(self) -> None:
         self.limit = 600
@@ -148,7 +148,7 @@ class Settings:
         # With a spare core, compiling slows the program down somewhat. On a single core it takes all of its time from
         # the program, whenever it runs, so the program waits for it.
         self.patience, self.behind = (1.0, 1.3) if cores() > 1 else (1.5, 0.0)
-        self.meetings = 3
+        self.warmup = 3
 
 
 settings = Settings()

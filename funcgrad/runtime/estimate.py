@@ -50,8 +50,8 @@ _TIMES |= dict.fromkeys(
     ("definite_solve", "factored_determinant", "factored_solve", "inverse", "triangular_solve"), 50.0
 )
 
-#: Besides the elementwise primitives: those that XLA fuses into their users, and those that it fuses their operands
-#: into.
+#: The primitives, besides elementwise ones, that XLA fuses into their users; and the primitives that it fuses their
+#: operands into.
 _MOVES = frozenset(
     ("broadcast", "reshape", "slice", "transpose", "reverse", "pad", "concatenate", "iota", "gather", "dynamic_slice")
 )
@@ -151,7 +151,7 @@ class Fusion:
             if takes_in and form not in self._kernels and (mask or equation.primitive.name != "reshape"):
                 self._kernels.add(form)
                 self.operations += count
-        self.largest = max(self.largest, mask.bit_count())  # of what is going to be in a kernel, too
+        self.largest = max(self.largest, mask.bit_count())  # of a kernel that is not complete yet, too
 
     def _operation(self, equation: Equation) -> int:
         """The bit mask of an equation's operation."""

@@ -27,16 +27,16 @@ from funcgrad.runtime.estimate import compile_cost, equations_cost
 from funcgrad.runtime.options import compiler_options
 from funcgrad.runtime.process import process, refuse
 
-#: A program runs by NumPy for so many times its compile time, both as estimated; meanwhile its window may be compiled.
-#: It never goes back to NumPy, so this is long: a program that runs a few times is always computed alike.
+#: A program runs by NumPy until that has taken this multiple of its compile time, both estimated; its window may be
+#: compiled before. Once compiled it never returns to NumPy, so the multiple is large: few runs are all by NumPy.
 PATIENCE = 6
 #: The fraction of that after which it is compiled in the background.
 AHEAD = 0.5
 #: The milliseconds of calling a compiled program and reading its result.
 CALL_COST = 0.03
-#: What running a program by NumPy takes beside its equations, in milliseconds.
+#: The milliseconds of running a program by NumPy, without its equations.
 NUMPY_COST = 0.003
-#: What it takes for each buffer that it is called with or returns.
+#: The milliseconds for each argument and result.
 VALUE_COST = 0.002
 #: What a compiled program takes for an element of an equation's largest operand or result, in milliseconds.
 ELEMENT_COST = 5e-7
@@ -134,7 +134,7 @@ class Executable:
         if process.forked or (not self.warm and self.light()):
             try:
                 found = self.by_numpy(buffers, numbers)
-            except numpy_backend.NotHere:
+            except numpy_backend.NotEquivalent:
                 if process.forked:
                     refuse(self.program.name)
                 if self.spent:  # not for these values; for others as before
@@ -173,7 +173,7 @@ class Executable:
         """``now``, by NumPy.
 
         Raises:
-            NotHere: if NumPy cannot compute it.
+            NotEquivalent: if NumPy cannot compute it.
         """
         run = self._numpy
         if run is None:

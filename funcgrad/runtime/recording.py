@@ -109,6 +109,6 @@ class Recording:
 
 
 def returned(box: Sequence[Any]) -> Sequence[Any]:
-    """The results of a compiled run, from what it put into ``box``."""
+    """The results of a compiled run, taken from ``box``."""
     (found,) = box
     return found.finish() if found.__class__ is Progress else found

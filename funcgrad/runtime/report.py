@@ -85,7 +85,7 @@ def reset() -> None:
 
 
 def new_structure(window: Window) -> None:
-    """Counts a window whose structure is new. Why it is new is found out when somebody asks."""
+    """Counts a window whose structure is new. ``explain`` finds the reason."""
     global _last, _scheduled
     with _lock:
         _scheduled = ""

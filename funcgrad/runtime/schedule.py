@@ -17,38 +17,38 @@ from funcgrad.runtime.deferred import settings
 LAST = 4000
 #: The milliseconds of Python for each operation of a window: in the user's program, and in recording it.
 RECORDED = 0.03
-#: The debt, in milliseconds, at which windows wait for twice as many occurrences.
-DEBT = 4000.0
+#: The unamortized milliseconds at which windows wait for twice as many occurrences.
+DOUBLES = 4000.0
 
 
-class Debt:
-    """The estimated milliseconds spent on compiling that runs of the compiled programs have not saved yet.
+class Unamortized:
+    """The estimated compile time that runs of the compiled programs have not saved yet.
 
     If sizes depend on data, structures occur a few times and never again.
 
     Attributes:
-        owed: the debt.
+        milliseconds: that time.
     """
 
-    __slots__ = ("owed",)
+    __slots__ = ("milliseconds",)
 
     def __init__(self) -> None:
-        self.owed = 0.0
+        self.milliseconds = 0.0
 
-    def owe(self, milliseconds: float) -> None:
+    def add(self, milliseconds: float) -> None:
         """Adds the cost of a compilation."""
-        self.owed += milliseconds
+        self.milliseconds += milliseconds
 
-    def saved(self, milliseconds: float) -> None:
-        """Subtracts what a run of a compiled program saves."""
-        self.owed = max(0.0, self.owed - milliseconds)
+    def subtract(self, milliseconds: float) -> None:
+        """Subtracts the time that a run of a compiled program saves."""
+        self.milliseconds = max(0.0, self.milliseconds - milliseconds)
 
     def factor(self) -> float:
         """The factor by which compilations are delayed."""
-        return 1 + (self.owed / DEBT) ** 2
+        return 1 + (self.milliseconds / DOUBLES) ** 2
 
 
-debt = Debt()
+unamortized = Unamortized()
 
 
 class Timeline:
@@ -89,5 +89,5 @@ def due(seen: int, saves: float, cost: float) -> bool:
         saves: the milliseconds that a compiled run saves.
         cost: the milliseconds of compiling.
     """
-    enough = (seen - 1) * saves >= settings.patience * cost * debt.factor()
+    enough = (seen - 1) * saves >= settings.patience * cost * unamortized.factor()
     return seen > 1 and (enough or (saves > 0 and seen >= LAST))

@@ -1,7 +1,7 @@
 """Operations run one after the other, each by its own executable.
 
-Most of them are small ones that NumPy runs in a microsecond, so what is around them counts: an executable that is small
-enough to run by NumPy whenever it comes has its ``steps``, and those are run from here, without asking it again.
+NumPy runs a small operation in a microsecond, so the overhead of a call matters: the ``steps`` of an executable that
+always runs by NumPy are called from here directly.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def _walked(buffer: Deferred, steps: Sequence[Operation]) -> np.ndarray | None:
             for code, buffers, numbers, results in steps:
                 operands = [values[id(b)] if id(b) in values else value_of(b) for b in buffers]
                 values.update(zip(map(id, results), code.by_numpy(operands, numbers), strict=True))
-    except numpy_backend.NotHere:
+    except numpy_backend.NotEquivalent:
         return None
     found = np.array(values[id(buffer)])
     found.flags.writeable = False

@@ -46,7 +46,7 @@ from funcgrad.runtime.placement import apart, several, shardings
 from funcgrad.runtime.process import process
 from funcgrad.runtime.programs import CALL_COST, VALUE_COST, WINDOWS, Executable, lasting
 from funcgrad.runtime.recording import Entangled, Recording
-from funcgrad.runtime.schedule import debt, due, timeline
+from funcgrad.runtime.schedule import due, timeline, unamortized
 from funcgrad.runtime.sequence import run
 
 #: A window with so many operations that never ran before is taken for the start of a program.
@@ -296,7 +296,7 @@ class Window:
         cost = self.compile_cost()
         if not self.failed and (insisted or due(self.seen, self.gain(), cost)):
             self.saves, self.adopted = self.gain(), timeline.compiled_at(cost)
-            debt.owe(cost)
+            unamortized.add(cost)
             report.scheduled(self, insisted)
             for code in set(self.codes):
                 code.stay()
@@ -311,9 +311,9 @@ class Window:
         ``insist`` compiles it sooner, but not before as many calls as the window runs one by one at least, so that runs
         with ``insist`` in between round alike, however often windows occur.
         """
-        insisted = _age - self.age >= settings.meetings and self.seen > settings.meetings
+        insisted = _age - self.age >= settings.warmup and self.seen > settings.warmup
         late = self.adopted is not None and self.adopted <= timeline.now
-        return insisted or (late and self.seen > settings.meetings)
+        return insisted or (late and self.seen > settings.warmup)
 
 
 def _explained(code: Executable, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
@@ -534,7 +534,7 @@ def _run(recording: Recording, known: Cache[tuple, Window], whole: bool) -> Wind
     if window.run is not None and not process.forked:
         window.whole(recording, window.run)
         stats.hits += window.seen > 1
-        debt.saved(window.saves)
+        unamortized.subtract(window.saves)
         timeline.ran(len(window.codes), window.takes_whole())
     else:
         with numpy_backend.quiet():

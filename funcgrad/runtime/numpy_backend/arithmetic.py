@@ -12,7 +12,7 @@ import numpy as np
 from funcgrad.core import dtypes
 from funcgrad.core.ir import ArrayType
 from funcgrad.runtime.numpy_backend.scipy_functions import special
-from funcgrad.runtime.numpy_backend.table import RULES, SHORT, NotHere, Rule, Short, rule, short
+from funcgrad.runtime.numpy_backend.table import RULES, SHORT, NotEquivalent, Rule, Short, rule, short
 
 
 def _special(name: str) -> Callable[..., Any]:
@@ -104,7 +104,7 @@ def _floating(function: Callable[..., Any]) -> Callable[..., Any]:
         if dtype == np.float32 or dtype == np.float64:
             return function(*xs)
         if dtype.kind in "ciub":
-            raise NotHere
+            raise NotEquivalent
         return np.asarray(function(*[np.asarray(x, np.float32) for x in xs])).astype(dtype)
 
     return run
@@ -142,7 +142,7 @@ def _integer_pow(x: Any, *, exponent: int) -> Any:
     """By repeated multiplication, as XLA's lowering does."""
     if exponent < 0:
         if x.dtype.kind != "f":
-            raise NotHere
+            raise NotEquivalent
         return 1 / _integer_pow(x, exponent=-exponent)
     result: Any = None
     while exponent:
@@ -173,7 +173,7 @@ def _short_of_integers(function: Callable[[int, int], int], otherwise: Short) ->
         def run(x: Any, y: Any) -> Any:
             divisor = y.item()
             if not divisor:
-                raise NotHere
+                raise NotEquivalent
             return np.array(function(x.item(), divisor), dtype)
 
         return run
@@ -190,14 +190,14 @@ def _div(x: Any, y: Any) -> Any:
     if x.dtype.kind not in "iu":
         return _quotient(x, y)
     if not y.all():
-        raise NotHere
+        raise NotEquivalent
     down = np.floor_divide(x, y)
     return down + ((x < 0) != (y < 0)) * (down * y != x)
 
 
 def _modulo(function: Callable[..., Any], x: Any, y: Any) -> Any:
     if x.dtype.kind != "f" and not (y.all() if y.ndim else y):
-        raise NotHere
+        raise NotEquivalent
     return function(x, y)
 
 
@@ -215,7 +215,7 @@ SHORT.update(remainder=_short_of(np.remainder), rem=_short_of_integers(_rest_of_
 @rule("floor_divide")
 def _floor_divide(x: Any, y: Any) -> Any:
     if x.dtype.kind == "f" or not y.all():
-        raise NotHere
+        raise NotEquivalent
     return np.floor_divide(x, y)
 
 
@@ -231,7 +231,7 @@ def _clamp(low: Any, x: Any, high: Any) -> Any:
 
 def _shift(function: Callable[..., Any], x: Any, y: Any) -> Any:
     if not np.all((y >= 0) & (y < 8 * x.dtype.itemsize)):
-        raise NotHere
+        raise NotEquivalent
     return function(x, y)
 
 
@@ -258,7 +258,7 @@ def _cast(x: Any, *, dtype: np.dtype, weak: bool = False) -> Any:
         limits = np.iinfo(dtype)
         wide = x.astype(np.float64)
         if not np.all((wide > float(limits.min) - 1) & (wide < float(limits.max))):
-            raise NotHere  # XLA saturates
+            raise NotEquivalent  # XLA saturates
     return x.astype(dtype)
 
 
@@ -275,7 +275,7 @@ def _short_cast(types: Sequence[ArrayType], *, dtype: np.dtype, weak: bool = Fal
 def _bitcast(x: Any, *, dtype: np.dtype) -> Any:
     x = np.array(x, order="C")
     if x.dtype.itemsize != np.dtype(dtype).itemsize:
-        raise NotHere
+        raise NotEquivalent
     return x.view(dtype)
 
 

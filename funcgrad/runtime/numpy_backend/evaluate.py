@@ -27,7 +27,7 @@ def evaluate(program: Program, arguments: Sequence[Any]) -> list[np.ndarray]:
     NumPy may warn of overflow and division by zero, which XLA ignores: enter ``quiet`` around it.
 
     Raises:
-        NotHere: if an operation has no rule here, or none for these values.
+        NotEquivalent: if an operation has no rule here, or none for these values.
     """
     return function(program)(arguments)
 
@@ -35,7 +35,7 @@ def evaluate(program: Program, arguments: Sequence[Any]) -> list[np.ndarray]:
 control.set_evaluator(evaluate)
 
 
-#: A function, the places that it reads, those that it writes, and the dtypes of these.
+#: A function, the indices of its arguments, the indices of its results, and the results' dtypes.
 Call = tuple[Callable[..., Any], tuple[int, ...], tuple[int, ...], tuple[np.dtype, ...]]
 
 
@@ -60,7 +60,7 @@ def steps(program: Program) -> Steps:
     """The program's steps.
 
     Raises:
-        NotHere: if an operation has no rule here.
+        NotEquivalent: if an operation has no rule here.
     """
     made = _Steps(program)
     for e in program.equations:
@@ -136,7 +136,7 @@ def function(program: Program) -> Callable[[Sequence[Any]], list[np.ndarray]]:
     """``evaluate`` as a function of the arguments.
 
     Raises:
-        NotHere: if some operation has no rule here.
+        NotEquivalent: if some operation has no rule here.
     """
     start, calls, outputs, inputs = steps(program)
     ready = []

@@ -9,7 +9,7 @@ import numpy as np
 
 from funcgrad.core.ir import ArrayType
 from funcgrad.runtime.numpy_backend.scipy_functions import extension_function
-from funcgrad.runtime.numpy_backend.table import RULES, NotHere, Rule, rule, short
+from funcgrad.runtime.numpy_backend.table import RULES, NotEquivalent, Rule, rule, short
 
 Dims = tuple[int, ...]
 
@@ -72,7 +72,7 @@ def _starts(indices: Any, rows: Dims, dims: Any) -> dict[int, Any]:
 @rule("gather")
 def _gather(x: Any, indices: Any, *, dims: Any, sizes: Dims, mode: str, unique: bool) -> Any:
     if not x.size:
-        raise NotHere
+        raise NotEquivalent
     places, inside = _places(x.shape, indices, dims, sizes, mode)
     found = x[tuple(places)] if places else x
     return found if inside is None else np.where(inside, found, np.zeros((), x.dtype))
@@ -80,7 +80,7 @@ def _gather(x: Any, indices: Any, *, dims: Any, sizes: Dims, mode: str, unique: 
 
 @short("gather")
 def _short_gather(types: Sequence[ArrayType], *, dims: Any, sizes: Dims, mode: str, unique: bool) -> Rule | None:
-    """``take``, where that is what it is."""
+    """``take``, if the gather takes whole slices along one axis; else None."""
     shape, rows = types[0].shape, types[1].ndim - 1
     if not types[0].size or not types[1].size or not _is_take(shape, rows, dims, sizes):
         return None

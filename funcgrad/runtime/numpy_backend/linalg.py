@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.runtime.numpy_backend.scipy_functions import blas, lapack
-from funcgrad.runtime.numpy_backend.table import RULES, NotHere, rule
+from funcgrad.runtime.numpy_backend.table import RULES, NotEquivalent, rule
 
 #: The primitives below that work matrix by matrix, and what one matrix takes, in elements as ``evaluate`` counts them:
 #: always, and as a part of its rows times its columns times the larger of the two, or times the columns of the other
@@ -22,7 +22,7 @@ def _lapack(name: str, x: Any) -> Callable[..., Any]:
 
 
 def _by_matrix(name: str, always: int, part: float) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Enters a function of single matrices (and of what goes with each) as the rule for stacks of them; a decorator.
+    """Decorator that registers a function of one matrix (and one slice of each other operand) as the rule for batches.
 
     Args:
         name: the primitive.
@@ -33,7 +33,7 @@ def _by_matrix(name: str, always: int, part: float) -> Callable[[Callable[..., A
         @functools.wraps(function)
         def run(*xs: Any, **params: Any) -> Any:
             if any(0 in x.shape for x in xs):
-                raise NotHere
+                raise NotEquivalent
             lead = xs[0].shape[:-2]
             each = [function(*one, **params) for one in zip(*[x.reshape(-1, *x.shape[len(lead) :]) for x in xs])]
             if not isinstance(each[0], list):
@@ -96,7 +96,7 @@ def _order(pivots: Any, length: int) -> Any:
 @rule("permutation")
 def _permutation(pivots: Any, *, length: int) -> Any:
     if not pivots.size:
-        raise NotHere
+        raise NotEquivalent
     found = [_order(p, length) for p in pivots.reshape(-1, pivots.shape[-1])]
     return np.stack(found).reshape((*pivots.shape[:-1], length))
 

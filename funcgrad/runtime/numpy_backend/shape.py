@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core.ir import ArrayType
-from funcgrad.runtime.numpy_backend.table import RULES, SHORT, NotHere, Rule, Short, rule, short
+from funcgrad.runtime.numpy_backend.table import RULES, SHORT, NotEquivalent, Rule, Short, rule, short
 
 Dims = tuple[int, ...]
 Types = Sequence[ArrayType]
 
-#: The dtypes of which NumPy's products and sums are as precise as they are asked to be.
+#: The dtypes whose products and sums NumPy accumulates with the precision of the dtype.
 _MULTIPLIED = frozenset(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
 
 
@@ -122,7 +122,7 @@ def _iota(*, shape: Dims, axis: int, dtype: np.dtype) -> Any:
 def _wide(x: Any) -> Any:
     """Short floating dtypes are summed in float32."""
     if x.dtype.kind == "b":
-        raise NotHere
+        raise NotEquivalent
     return x.astype(np.float32) if x.dtype.itemsize < 4 and x.dtype.kind not in "iu" else x
 
 
@@ -230,7 +230,7 @@ def _matrices(x: Any, stack: Sequence[int], rows: Sequence[int], columns: Sequen
 @rule("sort")
 def _sort(*xs: Any, axis: int, keys: int, stable: bool) -> list[Any]:
     if keys > 1 or xs[0].dtype.kind not in "fiub":
-        raise NotHere
+        raise NotEquivalent
     order = np.argsort(xs[0], axis=axis, kind="stable")
     return [np.take_along_axis(x, order, axis) for x in xs]
 
@@ -238,7 +238,7 @@ def _sort(*xs: Any, axis: int, keys: int, stable: bool) -> list[Any]:
 @rule("top_k")
 def _top_k(x: Any, *, k: int) -> list[Any]:
     if x.dtype.kind not in "fiub" or (x.dtype.kind == "f" and np.signbit(x[x == 0]).any()):
-        raise NotHere  # XLA orders -0.0 before 0.0
+        raise NotEquivalent  # XLA orders -0.0 before 0.0
     # Reversed twice, so that equal elements keep their order.
     order = x.shape[-1] - 1 - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., : -k - 1 : -1]
     return [np.take_along_axis(x, order, -1), order]

@@ -9,17 +9,17 @@ from typing import Any
 from funcgrad.core.ir import ArrayType
 
 Rule = Callable[..., Any]
-#: From the operands' types and the parameters to what the rule does with such operands, parameters included, where that
-#: can be said in fewer calls; None otherwise.
+#: Maps the operands' types and the parameters to an equivalent of the rule that makes fewer calls, with the parameters
+#: bound; or to None.
 Short = Callable[..., Rule | None]
 
 #: By the primitive's name: a function of arrays and parameters that returns an array, or a list of them.
 RULES: dict[str, Rule] = {}
-#: By the primitive's name, for those that come often.
+#: By the primitive's name, for frequent ones.
 SHORT: dict[str, Short] = {}
 
 
-class NotHere(Exception):
+class NotEquivalent(Exception):
     """NumPy's result would differ from XLA's."""
 
 
@@ -47,9 +47,9 @@ def call_of(name: str, types: Sequence[ArrayType], params: dict[str, Any]) -> Ru
     """The function of arrays that an equation calls.
 
     Raises:
-        NotHere: if there is no rule.
+        NotEquivalent: if there is no rule.
     """
     if name not in RULES:
-        raise NotHere(name)
+        raise NotEquivalent(name)
     found = SHORT[name](types, **params) if name in SHORT else None
     return found or (partial(RULES[name], **params) if params else RULES[name])

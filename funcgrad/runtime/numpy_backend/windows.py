@@ -10,7 +10,7 @@ import numpy as np
 
 from funcgrad.core.caching import memoized
 from funcgrad.primitives.geometry import Axis, Dims
-from funcgrad.runtime.numpy_backend.table import RULES, NotHere, rule
+from funcgrad.runtime.numpy_backend.table import RULES, NotEquivalent, rule
 
 _Slices = tuple[slice, ...]
 
@@ -77,7 +77,7 @@ def _convolution(x: Dims, w: Dims, config: Any) -> tuple[list[Axis], list[int], 
 def _conv(x: Any, w: Any, *, config: Any) -> Any:
     axes, order, back = _convolution(x.shape, w.shape, config)
     if x.dtype.kind not in "fc" or 0 in (*x.shape, *w.shape) or any(a.out == 0 for a in axes):
-        raise NotHere
+        raise NotEquivalent
     dtype = x.dtype
     if dtype == np.float16:
         x, w = x.astype(np.float32), w.astype(np.float32)
@@ -102,7 +102,7 @@ def _reduction(function: Callable[..., Any], neutral: Callable[[np.dtype], Any])
     def run(x: Any, *, window: Any) -> Any:
         axes = window.axes(x.shape)
         if x.dtype.kind != "f" or x.dtype.itemsize < 4 or any(a.out == 0 for a in axes):
-            raise NotHere
+            raise NotEquivalent
         return function(_views(x, axes, neutral(x.dtype)), axis=tuple(range(x.ndim, 2 * x.ndim)))
 
     return run
@@ -119,13 +119,13 @@ def _position(function: Callable[..., Any], neutral: float) -> Callable[..., Any
     def run(x: Any, *, window: Any) -> list[Any]:
         axes = window.axes(x.shape)
         if x.dtype.kind != "f" or any(a.out == 0 for a in axes) or not np.all(np.isfinite(x)):
-            raise NotHere  # XLA has rules for several NaNs, and for padding beside equal elements
+            raise NotEquivalent  # XLA has rules for several NaNs, and for padding beside equal elements
         views = _views(x, axes, x.dtype.type(neutral))
         flat = views.reshape(*[a.out for a in axes], math.prod(a.window for a in axes))
         chosen = np.asarray(function(flat, -1))
         found = np.take_along_axis(flat, chosen[..., None], -1)[..., 0]
         if not np.all(np.isfinite(found)):
-            raise NotHere  # a window of padding
+            raise NotEquivalent  # a window of padding
         return [found, chosen.astype(np.int32)]
 
     return run

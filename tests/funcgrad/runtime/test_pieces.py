@@ -113,7 +113,7 @@ def test_windows_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
 
     runtime.clear()
     first = run()
-    for _ in range(runtime.settings.meetings):
+    for _ in range(runtime.settings.warmup):
         runtime.insist()
         run()
         runtime.wait()

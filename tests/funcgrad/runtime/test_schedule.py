@@ -26,13 +26,13 @@ X = np.linspace(-3, 3, 500, dtype=np.float32)
 
 @pytest.fixture(autouse=True)
 def as_shipped(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The default settings with a spare core, without known windows or debt."""
+    """The default settings with a spare core, without known windows, all compile time amortized."""
     runtime.flush()
     runtime.wait()
     monkeypatch.setattr(deferred, "cores", lambda: 2)
-    for name in ("patience", "behind", "meetings"):
+    for name in ("patience", "behind", "warmup"):
         monkeypatch.setattr(runtime.settings, name, getattr(deferred.Settings(), name))
-    monkeypatch.setattr(schedule.debt, "owed", 0.0)
+    monkeypatch.setattr(schedule.unamortized, "milliseconds", 0.0)
     for name in ("now", "idle"):
         monkeypatch.setattr(schedule.timeline, name, 0.0)
     windows.clear()
@@ -226,13 +226,13 @@ def test_compilation_starts_when_the_saving_exceeds_the_cost(monkeypatch: pytest
     assert asked(50 * patience, 100) == 3 and asked(100 * patience, 100) == 2
     assert asked(1e-3, 100) == schedule.LAST  # estimates may be wrong
     assert not any(schedule.due(seen, 0.0, 20) for seen in range(10_000))  # nothing is saved
-    monkeypatch.setattr(schedule.debt, "owed", 0.0)
-    schedule.debt.owe(schedule.DEBT)
-    assert schedule.debt.factor() == 2 and asked(50 * patience, 100) == 5  # compiling has not paid off yet
-    schedule.debt.saved(schedule.DEBT / 2)
-    assert schedule.debt.factor() == 1.25
-    schedule.debt.saved(1e9)
-    assert schedule.debt.factor() == 1  # earlier savings are no credit
+    monkeypatch.setattr(schedule.unamortized, "milliseconds", 0.0)
+    schedule.unamortized.add(schedule.DOUBLES)
+    assert schedule.unamortized.factor() == 2 and asked(50 * patience, 100) == 5  # compiling has not paid off yet
+    schedule.unamortized.subtract(schedule.DOUBLES / 2)
+    assert schedule.unamortized.factor() == 1.25
+    schedule.unamortized.subtract(1e9)
+    assert schedule.unamortized.factor() == 1  # earlier savings are no credit
 
 
 def test_the_timeline_adds_runs_and_compilations() -> None:
@@ -246,12 +246,14 @@ def test_the_timeline_adds_runs_and_compilations() -> None:
 
 
 @pytest.mark.usefixtures("worth")
-def test_compiling_is_owed_and_its_runs_pay() -> None:
+def test_compile_time_is_amortized_by_runs() -> None:
     how(3)
     costs = [w.compile_cost() for w in windows._windows.values()]
-    assert schedule.debt.owed == pytest.approx(sum(costs))
+    assert schedule.unamortized.milliseconds == pytest.approx(sum(costs))
     how(3)
-    assert schedule.debt.owed == pytest.approx(max(0.0, sum(costs) * (1 - runtime.settings.patience / 1.5)))
+    assert schedule.unamortized.milliseconds == pytest.approx(
+        max(0.0, sum(costs) * (1 - runtime.settings.patience / 1.5))
+    )
 
 
 def test_a_thread_begins_while_a_window_is_run() -> None:
