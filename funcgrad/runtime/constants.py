@@ -10,13 +10,15 @@ import numpy as np
 
 from funcgrad.core.caching import Cache, Group
 from funcgrad.runtime.deferred import local
+from funcgrad.runtime.numpy_backend.aligned import empty
 from funcgrad.runtime.process import process
 
 try:
     # Not public API: jax.device_put has ten times the Python overhead for a small array.
     from jax._src.lib import xla_client  # type: ignore[attr-defined]
 
-    _put, _COPY = xla_client.batched_device_put, xla_client.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+    _put, _semantics = xla_client.batched_device_put, xla_client.HostBufferSemantics
+    _COPY, _SHARE = _semantics.IMMUTABLE_ONLY_DURING_CALL, _semantics.ZERO_COPY
 except (ImportError, AttributeError):
     _put = None
 
@@ -38,8 +40,6 @@ def _forget(buffers: Iterable[Any]) -> None:
 _kept: Cache[tuple, Any] = Cache(Group("constants", 8192, _weight, _forget))
 
 
-#: The alignment of XLA's buffers in bytes.
-_ALIGNMENT = 64
 #: JAX's array types.
 _types: Cache[tuple[tuple[int, ...], np.dtype], Any] = Cache(Group("types of buffers", 4096))
 #: By JAX's default device: the sharding and the device of an uncommitted array.
@@ -52,9 +52,22 @@ def copied(array: np.ndarray) -> jax.Array:
     The array may be modified afterwards.
     """
     if process.forked:
-        return jax.device_put(_aligned(array))
-    if _put is None:
-        return jax.device_put(array.copy())  # which may be read later
+        # XLA would copy an array that is not aligned in another thread.
+        copy = empty(array.shape, array.dtype)
+        copy[...] = array
+        return jax.device_put(copy)
+    return (
+        jax.device_put(array.copy()) if _put is None else _buffer(array, False)
+    )  # a copy, since JAX may read it later
+
+
+def adopted(array: np.ndarray) -> jax.Array:
+    """A buffer that uses the memory of an array of ``aligned.empty``, which nobody modifies afterwards."""
+    return jax.device_put(array) if process.forked or _put is None else _buffer(array, True)
+
+
+def _buffer(array: np.ndarray, shares: bool) -> jax.Array:
+    """An uncommitted buffer that shares the array's memory, or has a copy."""
     kind = array.shape, array.dtype
     found = _types.get(kind) or _types.again(kind)
     if found is None:
@@ -63,7 +76,7 @@ def copied(array: np.ndarray) -> jax.Array:
     place = _places.get(default)
     if place is None:
         place = _places[default] = _place(default)
-    made: jax.Array = _put(found, place[0], [array], place[1], False, True, _COPY)
+    made: jax.Array = _put(found, place[0], [array], place[1], False, not shares, _SHARE if shares else _COPY)
     return made
 
 
@@ -71,15 +84,6 @@ def _place(default: Any) -> tuple[Any, list[Any]]:
     """The sharding and the device of uncommitted arrays: JAX's default device may be a device, a platform or None."""
     device = jax.local_devices(backend=default)[0] if default is None or isinstance(default, str) else default
     return jax.sharding.SingleDeviceSharding(device), [device]
-
-
-def _aligned(array: np.ndarray) -> np.ndarray:
-    """An aligned copy, which XLA uses without copying in another thread."""
-    memory = np.empty(array.nbytes + _ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % _ALIGNMENT
-    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    copy[...] = array
-    return copy
 
 
 def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:

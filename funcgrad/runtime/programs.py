@@ -21,9 +21,10 @@ from funcgrad.interpreters.lower import lowered
 from funcgrad.runtime import numpy_backend, report
 from funcgrad.runtime.background import compile_soon, finish
 from funcgrad.runtime.compiled import compiled
-from funcgrad.runtime.constants import copied, scalar
+from funcgrad.runtime.constants import adopted, copied, scalar
 from funcgrad.runtime.deferred import Deferred, catch_up, let_go, local, set_put, settings, value_of
 from funcgrad.runtime.estimate import compile_cost, equations_cost
+from funcgrad.runtime.numpy_backend.aligned import is_aligned
 from funcgrad.runtime.options import compiler_options
 from funcgrad.runtime.process import process, refuse
 
@@ -145,7 +146,7 @@ class Executable:
                 if not self.asked and self.spent > AHEAD * self._limit:
                     self.ask()
                 if self._limit == math.inf and self.steps is None and not self.warm:
-                    start, calls, outputs, _ = numpy_backend.steps(self.program)
+                    start, calls, outputs, _, _ = numpy_backend.steps(self.program)
                     self.steps = tuple(start), tuple(calls), tuple(outputs), tuple([d.type for d in self.numbers])
                 return found
         if self.asked and not self.warm:
@@ -307,6 +308,9 @@ def lasting(values: Sequence[Any]) -> Sequence[Any]:
         if value.__class__ is np.ndarray:
             if counts[i] == _ALONE and value.flags.owndata and value.nbytes <= SMALL:
                 value.flags.writeable = False  # of which there is no view either
+                continue
+            if counts[i] == _ALONE and is_aligned(value):
+                found[i] = adopted(value)
                 continue
             small = _small(value)
             found[i] = copied(value) if small is None else small

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.core.ir import Atom, Equation, Literal, Program, kept_with_program
+from funcgrad.core.ir import ArrayType, Atom, Equation, Literal, Program, kept_with_program
 from funcgrad.runtime.numpy_backend import arithmetic, control, indexing, linalg, shape, windows  # noqa: F401  # their rules are in the table now
+from funcgrad.runtime.numpy_backend.aligned import empty
 from funcgrad.runtime.numpy_backend.table import RULES, call_of
 
 #: What an equation takes, and an element of its largest operand or result, in milliseconds: fitted to the programs of
@@ -17,6 +18,8 @@ from funcgrad.runtime.numpy_backend.table import RULES, call_of
 EQUATION_COST, ELEMENT_COST = 0.0015, 1e-6
 #: How many products of matrices are one element's time.
 PRODUCTS = 32
+#: The bytes from which an array's memory is reused.
+LARGE = 1 << 16
 #: Primitives whose results are views of their operands, here and mostly in compiled programs.
 _VIEWS = frozenset(("broadcast", "constant", "name", "reshape", "slice", "stop_gradient", "transpose"))
 
@@ -47,12 +50,14 @@ class Steps(NamedTuple):
         calls: what is called.
         outputs: the places of the results.
         inputs: how many arguments there are.
+        types: the type of each place.
     """
 
     start: list[Any]
     calls: list[Call]
     outputs: list[int]
     inputs: int
+    types: list[ArrayType]
 
 
 @kept_with_program
@@ -77,6 +82,7 @@ class _Steps:
         self.places: dict[Atom, int] = {v: i for i, v in enumerate(program.inputs)}
         #: Of a place whose array is another's in other axes, that one's and its shape.
         self.roots = {i: (i, v.type.shape) for i, v in enumerate(program.inputs)}
+        self.types = [v.type for v in program.inputs]
         self.calls: list[Call] = []
         for variable, constant in program.constants:
             self.start[self.place_of(variable)] = np.asarray(constant)
@@ -87,6 +93,7 @@ class _Steps:
             place = self.places[atom] = len(self.start)
             self.start.append(np.asarray(atom.value) if isinstance(atom, Literal) else None)
             self.roots[place] = place, atom.type.shape
+            self.types.append(atom.type)
         return place
 
     def add(self, e: Equation) -> None:
@@ -115,7 +122,7 @@ class _Steps:
             if not needed.isdisjoint(call[2]):
                 needed.update(call[1])
                 calls.append(call)
-        return Steps(self.start, calls[::-1], places, self.inputs)
+        return Steps(self.start, calls[::-1], places, self.inputs, self.types)
 
 
 def _is_operand(e: Equation) -> bool:
@@ -138,19 +145,23 @@ def function(program: Program) -> Callable[[Sequence[Any]], list[np.ndarray]]:
     Raises:
         NotEquivalent: if some operation has no rule here.
     """
-    start, calls, outputs, inputs = steps(program)
+    made = steps(program)
+    start, calls, outputs, inputs, _ = made
     ready = []
-    for call, reads, writes, dtypes in calls:
+    for (call, reads, writes, dtypes), (out, dead) in zip(calls, _memory(made)):
         one = len(writes) == 1 and len(reads) in (1, 2)
         # Most operations have one or two operands and one result; ``first`` marks them.
         first, second = (reads[0], reads[-1] if len(reads) == 2 else None) if one else (None, None)
-        ready.append((call, first, second, writes[0], dtypes[0], reads, tuple(zip(writes, dtypes))))
+        ready.append((call, first, second, writes[0], dtypes[0], reads, tuple(zip(writes, dtypes)), out, dead))
 
     def run(arguments: Sequence[Any]) -> list[np.ndarray]:
         values = start.copy()
         values[:inputs] = arguments
-        for call, first, second, place, dtype, reads, writes in ready:
-            if first is None:
+        for call, first, second, place, dtype, reads, writes, out, dead in ready:
+            if out is not None:
+                to = values[out] if out.__class__ is int else empty(*out)
+                values[place] = call(*[values[i] for i in reads], out=to, casting="unsafe")  # as ``fit`` does
+            elif first is None:
                 found = call(*[values[i] for i in reads])
                 found = found if found.__class__ is list else [found]
                 for (place, dtype), x in zip(writes, found, strict=True):
@@ -158,10 +169,40 @@ def function(program: Program) -> Callable[[Sequence[Any]], list[np.ndarray]]:
             else:
                 x = call(values[first]) if second is None else call(values[first], values[second])
                 values[place] = x if x.__class__ is np.ndarray and x.dtype is dtype else fit(x, dtype)
+            for i in dead:
+                values[i] = None
         # A number that is a result becomes an array as well.
         return [x if x.__class__ is np.ndarray else np.asarray(x) for x in [values[i] for i in outputs]]
 
     return run
+
+
+def _memory(made: Steps) -> Iterator[tuple[Any, tuple[int, ...]]]:
+    """For each call, where it writes a large array; and the places that nothing reads afterwards.
+
+    It writes a result of the program into aligned memory of a shape and dtype, which XLA uses as it is, and others into
+    the array of an operand that nothing reads afterwards, given by its place. None: where NumPy chooses.
+    """
+    last: dict[int, int] = {}
+    viewed = set(made.outputs)
+    for n, (call, reads, _, _) in enumerate(made.calls):
+        last.update(dict.fromkeys(reads, n))
+        if not isinstance(call, np.ufunc):
+            viewed.update(reads)  # its result may be a view of them
+    computed: set[int] = set()
+    own: set[int] = set()
+    for n, (call, reads, writes, _) in enumerate(made.calls):
+        dead = tuple([i for i in dict.fromkeys(reads) if last[i] == n and i in computed and i not in made.outputs])
+        into, kind = writes[0], made.types[writes[0]]
+        out: Any = None
+        if isinstance(call, np.ufunc) and call.nout == 1 and kind.nbytes >= LARGE:
+            if into in made.outputs:
+                out = kind.shape, kind.dtype
+            else:
+                out = next((i for i in dead if i in own and i not in viewed and made.types[i] == kind), None)
+            own.add(into)
+        computed.update(writes)
+        yield out, dead if any(made.types[i].nbytes >= LARGE for i in dead) else ()
 
 
 def fit(x: Any, dtype: np.dtype) -> np.ndarray:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import math
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -26,9 +28,10 @@ from funcgrad.primitives.linalg import svd_eig as spectral
 from funcgrad.primitives.sorting import sort, top_k
 from funcgrad.runtime import numpy_backend
 from funcgrad.runtime.numpy_backend.threads import _libraries
-from funcgrad.runtime.programs import Executable
+from funcgrad.runtime.programs import Executable, lasting
 from tests.funcgrad.tolerances import FEW32
 
+_EVALUATE = importlib.import_module("funcgrad.runtime.numpy_backend.evaluate")
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3, 4)).astype(np.float32)
 Y = RNG.normal(size=(4, 5)).astype(np.float32)
@@ -243,6 +246,84 @@ def test_two_results_never_share_memory() -> None:
     code.results = 3
     found = runtime.record_all(code, [jax.numpy.arange(6, dtype=np.float32)])
     assert len({runtime.ready(r).unsafe_buffer_pointer() for r in found}) == 3
+
+
+def test_large_results_are_used_as_buffers_without_a_copy() -> None:
+    x = np.ones(1 << 15, np.float32)
+    code = runtime.executable(fg.trace(lambda x: (x + 1) * 2, x))
+    with numpy_backend.quiet():
+        array = code.by_numpy([x], [])[0]
+        assert lasting([array])[0].unsafe_buffer_pointer() != array.ctypes.data  # it is referenced here
+        results = code.by_numpy([x], [])
+    del array
+    where = results[0].ctypes.data
+    (buffer,) = lasting(results)
+    del results
+    assert buffer.unsafe_buffer_pointer() == where
+    kept = np.asarray(buffer)
+    double = jax.jit(lambda x: x * 2, donate_argnums=0)(buffer)  # of memory that is not XLA's, JAX donates a copy
+    assert double[5] == 8 and kept[5] == 4
+
+
+def test_results_of_large_programs_share_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_EVALUATE, "LARGE", 1)
+    code = runtime.executable(fg.trace(lambda x: (x + 1, x - 1), np.zeros(6, np.float32)))
+    a, b = code.program.outputs
+    code.program.outputs[:] = [a, a, b]
+    with numpy_backend.quiet():
+        found = lasting(code.by_numpy([np.arange(6, dtype=np.float32)], []))
+    assert len({np.asarray(r).ctypes.data for r in found}) == 3
+
+
+def test_large_programs_keep_no_more_arrays_than_they_need() -> None:
+    x = np.ones(1 << 18, np.float32)
+
+    def chain(x: Any) -> Any:
+        for i in range(20):
+            x = fnp.sqrt(x * (i + 1)) + x
+        return x
+
+    run = numpy_backend.function(fg.trace(chain, x))
+    run([x])
+    tracemalloc.start()
+    try:
+        run([x])
+        assert tracemalloc.get_traced_memory()[1] < 4.5 * x.nbytes
+    finally:
+        tracemalloc.stop()
+
+
+#: Of two matrices of 6 rows and columns: views, arithmetic, and products.
+OPERATIONS: list[Callable[..., Any]] = [
+    lambda a, b: a + b, lambda a, b: a * 0.5, lambda a, b: fnp.sqrt(abs(a)), lambda a, b: a.T, lambda a, b: a - b[0],
+    lambda a, b: a.reshape(36).reshape(6, 6), lambda a, b: fnp.where(a > b, a, b), lambda a, b: a[::-1],
+    lambda a, b: fnp.floor(a) / (abs(b) + 1), lambda a, b: fnp.matmul(a, b) / 8,
+    lambda a, b: fnp.broadcast_to(b[:, :1], (6, 6)), lambda a, b: a.astype("int32") + b,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_reused_memory_changes_no_result(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+
+    def draw(x: Any, y: Any) -> list[Any]:
+        values = [x, y, x * 2]
+        for _ in range(25):
+            a, b = (values[i] for i in rng.integers(0, len(values), 2))
+            values.append(OPERATIONS[rng.integers(len(OPERATIONS))](a, b))
+        return [values[i] for i in rng.integers(3, len(values), 4)]
+
+    x, y = rng.normal(size=(2, 6, 6)).astype(np.float32)
+    program = fg.trace(draw, x, y)
+    before = x.copy(), y.copy()
+    with numpy_backend.quiet():
+        wanted = numpy_backend.evaluate(program, [x, y])
+        monkeypatch.setattr(_EVALUATE, "LARGE", 1)
+        program.cache.clear()
+        for _ in range(2):
+            for have, want in zip(numpy_backend.evaluate(program, [x, y]), wanted, strict=True):
+                np.testing.assert_array_equal(have, want, strict=True)
+    np.testing.assert_array_equal([x, y], before)
 
 
 def test_rules_are_for_primitives_that_exist() -> None:
