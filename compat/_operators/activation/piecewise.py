@@ -49,8 +49,8 @@ def relu(input):
         >>> torch.relu(torch.tensor([-1.0, 2.0]))
         tensor([0., 2.])
     """
-    held = e.stop_gradient(np.where(input < e.number(0, input), zeros_like(input), input))  # zeros keep their sign
-    return np.where(input <= e.number(0, input), held, input)
+    constant = e.stop_gradient(np.where(input < e.number(0, input), zeros_like(input), input))  # -0. stays -0.
+    return np.where(input <= e.number(0, input), constant, input)
 
 
 @relu.backward
@@ -141,7 +141,7 @@ def _hardtanh(input, min_val, max_val):
 @_hardtanh.backward
 def _hardtanh_backward(ct: Any, input: Any, min_val: Any, max_val: Any) -> Any:
     inside = np.logical_and(input > filled(input, min_val), input < filled(input, max_val))
-    return np.where(inside, ct, zeros_like(ct))  # for NaN, too
+    return np.where(inside, ct, zeros_like(ct))  # zero for NaN
 
 
 @function("F.hardtanh")
@@ -289,14 +289,14 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 )  # fmt: skip
 @in_single
 def _hardswish(input):
-    return input * _six(input) / e.number(6, input)
+    return input * _shifted_relu6(input) / e.number(6, input)
 
 
-def _six(x: Any) -> Any:
+def _shifted_relu6(x: Any) -> Any:
     """``x + 3`` clamped to between 0 and 6."""
-    up = x + e.number(3, x)
-    up = np.where(up < e.number(0, x), e.number(0, x), up)
-    return np.where(up > e.number(6, x), e.number(6, x), up)
+    shifted = x + e.number(3, x)
+    rectified = np.where(shifted < e.number(0, x), e.number(0, x), shifted)
+    return np.where(rectified > e.number(6, x), e.number(6, x), rectified)
 
 
 @_hardswish.backward
@@ -333,7 +333,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 )  # fmt: skip
 @in_single
 def _hardsigmoid(input):
-    return _six(input) / e.number(6, input)
+    return _shifted_relu6(input) / e.number(6, input)
 
 
 @_hardsigmoid.backward
@@ -372,7 +372,7 @@ def _outside(x: Any, lambd: Any) -> Any:
     dtypes=Dtypes(fits=fits("lambd")), check=only_floating("hardshrink_cpu"),
 )  # fmt: skip
 def hardshrink(input, lambd):
-    """The elements, or zero if they are between ``-lambd`` and ``lambd``.
+    """The elements, or zero where they are between ``-lambd`` and ``lambd``.
 
     Args:
         input: a floating tensor.
@@ -411,7 +411,7 @@ _softshrink.backward(_shrink_backward)
 
 @composite("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", names="F.softshrink")
 def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """The elements moved towards zero by ``lambd``, or zero if they are nearer than that.
+    """The elements moved towards zero by ``lambd``, or zero where they are between ``-lambd`` and ``lambd``.
 
     Args:
         input: a floating tensor.

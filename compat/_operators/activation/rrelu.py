@@ -1,4 +1,4 @@
-"""The rectifier with random slopes."""
+"""``rrelu``: the randomized leaky rectified linear unit."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def rrelu_in_place_backward(ct: Any, noise: Any, lower: float, upper: float, tra
 
 
 def _drawn(lower: float, upper: float, training: bool) -> bool:
-    """Whether the slopes were drawn, and therefore differ."""
+    """Whether the slopes are random: in training, with distinct bounds."""
     return training and upper - lower > 1e-6
 
 

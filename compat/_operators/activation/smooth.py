@@ -1,4 +1,4 @@
-"""Smooth nonlinearities: ``elu`` and its variants, ``gelu``, ``silu``, ``softplus``."""
+"""Smooth activations: ``elu`` and its variants, ``gelu``, ``silu``, ``mish``, ``softplus``, ``glu`` ..."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _check_elu = only_floating("elu_cpu")
 @in_single
 def _elu_new(input, alpha, scale, input_scale):
     down = input <= e.number(0, input)
-    safe = np.where(down, input, e.number(0, input))  # the side not taken must not overflow, or its derivative is NaN
+    safe = np.where(down, input, e.number(0, input))  # without overflow for positive elements, or the derivative is NaN
     return np.where(
         down,
         e.expm1(safe * filled(input, input_scale)) * filled(input, alpha) * filled(input, scale),
@@ -174,7 +174,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 @composite("celu(Tensor self, Scalar alpha=1.0) -> Tensor", names="torch.celu")
 def _celu_function(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """``celu`` as in ``torch``."""
+    """``celu`` without ``inplace``."""
     return celu(input, alpha)
 
 
@@ -344,7 +344,7 @@ def _logsigmoid_backward(ct0: Any, input: Any) -> Any:
 
 @in_single
 def _logsigmoid_slope(ct: Any, most: Any, sign: Any, small: Any) -> Any:
-    """From the rounded ``exp(-|x|)``; further steps are not rounded."""
+    """The gradient from ``small``, the rounded ``exp(-|x|)``; no other intermediate value is rounded."""
     return ct * (most - sign * (small / (e.number(1, small) + small)))
 
 

@@ -11,9 +11,9 @@ from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import lacks, size_text
-from compat._operators.activation.softmax import log_softmax_plain
+from compat._operators.activation.softmax import log_softmax_of
 from compat._operators.arguments import tensor_argument
-from compat._operators.indexing.indices import outside
+from compat._operators.indexing.indices import out_of_range
 from compat._operators.loss.pointwise import MEAN, NONE, SUM, reduction_number
 from compat._operators.pointwise.scalars import div_number, mul_number
 from funcgrad import numpy as np
@@ -51,7 +51,7 @@ def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, reducti
 
 def _inspect_classes(input: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int) -> None:
     classes = input.shape[min(1, input.dim() - 1)]
-    if outside(target, 0, classes) is None:
+    if out_of_range(target, 0, classes) is None:
         return
     values = values_of(target)
     bad = values[((values < 0) | (values >= classes)) & (values != ignore_index)]
@@ -264,7 +264,7 @@ def cross_entropy(
     same = input.shape == target.shape
     if same and ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")
-    logs = log_softmax_plain.function(input, min(1, input.dim() - 1) if input.dim() else 0)
+    logs = log_softmax_of.function(input, min(1, input.dim() - 1) if input.dim() else 0)
     if same:
         return _probable(logs, target, weight, how, label_smoothing)
     if label_smoothing > 0.0:

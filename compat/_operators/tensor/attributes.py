@@ -15,7 +15,7 @@ from compat._core.types.errors import refusal
 from compat._core.types.memory_format import memory_format, scalar_layout_name
 from compat._operators.arguments import tensors_argument
 from compat._operators.create.factories import empty_strided
-from compat._operators.create.from_buffer import over
+from compat._operators.create.from_buffer import over_array
 from compat._operators.view.shape import view_size
 
 publish(TypedStorage, "torch.TypedStorage")
@@ -220,7 +220,7 @@ for _name in ("_nnz", "_indices", "_values", "_dimI", "_dimV"):
 @function("Tensor.__array_wrap__")
 def array_wrap(self: Tensor, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Tensor:
     """A tensor over the array result of a NumPy function of a tensor."""
-    return over(np.asarray(array.astype(np.uint8) if array.dtype == np.bool_ else array))
+    return over_array(np.asarray(array.astype(np.uint8) if array.dtype == np.bool_ else array))
 
 
 @function("Tensor.__delitem__")

@@ -15,8 +15,8 @@ from compat._core.types.dtype import int64
 from compat._core.types.errors import size_text, wrong_combination
 from compat._core.types.size import Size
 from compat._operators.arguments import tensor_argument
-from compat._operators.create.factories import from_table, into_all, with_grad
-from compat._operators.create.ranges import of_ends
+from compat._operators.create.factories import from_table, into_flat, with_grad
+from compat._operators.create.ranges import endpoints_dtype
 
 
 @function("torch.get_device")
@@ -164,10 +164,10 @@ def logspace(
         raise wrong_combination("logspace", (start, end, steps))
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    dtype = of_ends("logspace", first, last, dtype, out, device, layout)
+    dtype = endpoints_dtype("logspace", first, last, dtype, out, device, layout)
     key = ("logspace", str(base), str(first), str(last), steps)
     made = from_table(key, (steps,), lambda: _powers(base, first, last, steps, dtype), dtype, where)
-    return into_all(out, with_grad(made, requires_grad))
+    return into_flat(out, with_grad(made, requires_grad))
 
 
 def _powers(base: float, first: Any, last: Any, steps: int, dtype: Dtype) -> np.ndarray:
