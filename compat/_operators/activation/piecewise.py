@@ -14,12 +14,12 @@ from compat._core.types import dtype
 from compat._core.types.scalar_conversion import fits, widened
 from compat._operators.pointwise.declare import (
     NEGATIVE_LEAK,
+    as_dtype_of,
     checks,
-    filled,
     new_or_inplace,
-    not_backwards,
     only_floating,
     refuses,
+    without_backward,
     zeros_like,
 )
 from funcgrad import numpy as np
@@ -76,7 +76,7 @@ def relu_or_inplace(input: Tensor, inplace: bool = False) -> Tensor:
 def _threshold(input: Any, threshold: Any, value: Any) -> Any:
     # float16 and bfloat16 elements are compared with the threshold unrounded.
     wide = np.astype(input, SINGLE) if is_half(input) else input
-    return np.where(wide <= filled(wide, threshold), filled(input, value), input)
+    return np.where(wide <= as_dtype_of(threshold, wide), as_dtype_of(value, input), input)
 
 
 _check_threshold = refuses("threshold_cpu", "bool complex", first=True)
@@ -134,13 +134,13 @@ def _check_hardtanh(input: Tensor, min_val: Any = -1.0, max_val: Any = 1.0) -> N
 )  # fmt: skip
 def _hardtanh(input, min_val, max_val):
     """``hardtanh``, in place."""
-    low, high = filled(input, min_val), filled(input, max_val)
+    low, high = as_dtype_of(min_val, input), as_dtype_of(max_val, input)
     return np.where(input <= low, low, np.where(input >= high, high, input))
 
 
 @_hardtanh.backward
 def _hardtanh_backward(ct: Any, input: Any, min_val: Any, max_val: Any) -> Any:
-    inside = np.logical_and(input > filled(input, min_val), input < filled(input, max_val))
+    inside = np.logical_and(input > as_dtype_of(min_val, input), input < as_dtype_of(max_val, input))
     return np.where(inside, ct, zeros_like(ct))  # zero for NaN
 
 
@@ -192,7 +192,7 @@ _check_leaky = only_floating("leaky_relu_cpu")
 )  # fmt: skip
 @in_single
 def _leaky_relu(input, negative_slope):
-    return np.where(input > e.number(0, input), input, input * filled(input, negative_slope))
+    return np.where(input > e.number(0, input), input, input * as_dtype_of(negative_slope, input))
 
 
 _leaky_relu_into = _leaky_relu.variant(node="LeakyReluBackward1", saves="negative_slope result")
@@ -201,7 +201,7 @@ _leaky_relu_into = _leaky_relu.variant(node="LeakyReluBackward1", saves="negativ
 @_leaky_relu_into.backward
 @in_single
 def _leaky_relu_into_backward(ct: Any, negative_slope: Any, result: Any) -> Any:
-    return np.where(result > e.number(0, result), ct, ct * filled(ct, negative_slope))
+    return np.where(result > e.number(0, result), ct, ct * as_dtype_of(negative_slope, ct))
 
 
 @function("F.leaky_relu")
@@ -227,7 +227,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """``leaky_relu``, written into the tensor."""
     found = _leaky_relu_into.inplace(input, negative_slope)
-    return not_backwards(found, NEGATIVE_LEAK) if negative_slope < 0 else found
+    return without_backward(found, NEGATIVE_LEAK) if negative_slope < 0 else found
 
 
 def _check_prelu(input: Tensor, weight: Tensor) -> None:
@@ -362,7 +362,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def _outside(x: Any, lambd: Any) -> Any:
-    lambd = filled(x, lambd)
+    lambd = as_dtype_of(lambd, x)
     return np.logical_not(np.logical_and(x >= -lambd, x <= lambd))
 
 
@@ -391,7 +391,7 @@ def hardshrink(input, lambd):
 
 @hardshrink.backward
 def _shrink_backward(ct: Any, input: Any, lambd: Any) -> Any:
-    lambd = filled(input, lambd)
+    lambd = as_dtype_of(lambd, input)
     return np.where(np.logical_or(input > lambd, input < -lambd), ct, zeros_like(ct))
 
 
@@ -402,7 +402,7 @@ def _shrink_backward(ct: Any, input: Any, lambd: Any) -> Any:
 )  # fmt: skip
 @in_single
 def _softshrink(input, lambd):
-    lambd = filled(input, lambd)
+    lambd = as_dtype_of(lambd, input)
     return np.where(input > lambd, input - lambd, np.where(input < -lambd, input + lambd, input * e.number(0, input)))
 
 

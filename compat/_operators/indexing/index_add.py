@@ -14,7 +14,7 @@ from compat._core.types.errors import size_text, wrap_dim
 from compat._core.types.scalar_conversion import fitted
 from compat._operators.indexing.indices import as_vector, check_in_bounds, extent, flat, out_of_range, put_at
 from compat._operators.indexing.scatter import is_tensor
-from compat._operators.pointwise.scalars import as_dtype_of
+from compat._operators.pointwise.declare import as_dtype_of
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape

@@ -22,7 +22,7 @@ from compat._operators.indexing.indices import (
     inspect_take,
     put_at,
 )
-from compat._operators.pointwise.scalars import as_dtype_of
+from compat._operators.pointwise.declare import as_dtype_of
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape
