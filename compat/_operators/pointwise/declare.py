@@ -339,7 +339,7 @@ def _entry(address: str, choose: Callable[..., Op], variant: str, operators: Seq
 
 
 def new_or_inplace(op: Op, inplace: Op | bool, *args: Any) -> Tensor:
-    """The result of ``op``; with ``inplace``, that of its in-place variant, or of the one of ``inplace``, an operator."""
+    """The result of ``op``; with ``inplace``, of the in-place variant of that operator, or of ``op`` if it is True."""
     if not inplace:
         return op.function(*args)
     return (inplace if isinstance(inplace, Op) else op).inplace(*args)
