@@ -169,7 +169,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         raise error from None
     dtype = None if dtype is self.dtype else dtype
     where = None if where is self.device else where
-    if dtype is where is None and not copy and memory_format in (preserve_format, suggested_format(self)):
+    if dtype is None and where is None and not copy and memory_format in (preserve_format, suggested_format(self)):
         return self
     if where is not None and self.is_meta:
         raise NotImplementedError(NO_DATA)

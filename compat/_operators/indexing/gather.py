@@ -137,8 +137,8 @@ def gather_sparse_gradient(node: Any, grad: Tensor) -> Tensor:
     coordinates = numpy.indices(index.shape).reshape(index.ndim, index.size)
     if size:
         coordinates[node.plan.kernel.shows["dim"]] = index.ravel()
-    coordinates = from_array(coordinates[: len(size)].astype(numpy.int64))
-    made: Tensor = names_of("torch")["sparse_coo_tensor"](coordinates, grad.reshape(-1), size)
+    indices = from_array(coordinates[: len(size)].astype(numpy.int64))
+    made: Tensor = names_of("torch")["sparse_coo_tensor"](indices, grad.reshape(-1), size)
     return made
 
 

@@ -209,8 +209,14 @@ for _expected, _names in {
 }.items():
     for _name in _names:
         _only_sparse(_name, RuntimeError, partial(_layout_error, _name, _expected))
+
+
+def _backend_error(name: str, self: Tensor) -> Exception:
+    return refusal(f"aten::{name}", "CPU")
+
+
 for _name in ("_nnz", "_indices", "_values", "_dimI", "_dimV"):
-    _only_sparse(_name, NotImplementedError, lambda self, _name=_name: refusal(f"aten::{_name}", "CPU"))
+    _only_sparse(_name, NotImplementedError, partial(_backend_error, _name))
 
 # ---------------------------------------------------------------- protocols of NumPy and Python
 
