@@ -1,4 +1,4 @@
-"""Checks of arguments by composites, which would otherwise accept more than PyTorch does."""
+"""Argument checks for composites, whose Python code would otherwise accept types that PyTorch rejects."""
 
 from __future__ import annotations
 
@@ -50,10 +50,11 @@ def bools_argument(function: str, **values: Any) -> None:
 
 
 def loss_arguments(function: str, *given: tuple[str, Any, type]) -> None:
-    """Checks the arguments of a loss, each with its name and type, in their order.
+    """Checks the types of a loss's arguments.
 
     Args:
-        given: a bool is to be one, an int may be any whole number but a bool, and a float any number.
+        given: the arguments in order, each as name, value and type. ``int`` accepts every integer except bools,
+            ``float`` every real number and tensors.
 
     Raises:
         TypeError: naming the function, the argument, and its type.
@@ -82,10 +83,10 @@ def no_complex_derivative(function: str, *values: Tensor) -> None:
 
 
 def keywords_only(function: str, given: Sequence[Any]) -> None:
-    """Whether nothing came by position.
+    """Checks that there are no positional arguments.
 
     Raises:
-        TypeError: saying how much did.
+        TypeError: with their number.
     """
     if given:
         count = f"{len(given)} was" if len(given) == 1 else f"{len(given)} were"
@@ -108,7 +109,7 @@ def tensors_argument(function: str, value: Any, name: str = "tensors", position:
 
 
 def size_argument(function: str, name: str, position: int, given: Sequence[Any]) -> tuple[int, ...]:
-    """A size, given as one sequence or one by one.
+    """A size, given as one sequence or as separate integers.
 
     Raises:
         TypeError: naming the function, the argument, and its type.
@@ -135,16 +136,16 @@ def check_view_size(size: Sequence[Any]) -> None:
     if size and isinstance(size[0], tuple | list | SupportsIndex) and not isinstance(size[0], bool):
         size_argument("view", "size", 1, size)
         return
-    few = (
+    reason = (
         f"      didn't match because some of the arguments have invalid types: (!{type_name(size[0])}!)\n"
         if size
         else ""
     )
-    either = f" * (torch.dtype dtype)\n{few} * (tuple of ints size)\n{few}"
-    raise TypeError(f"{wrong_combination('view', size)}, but expected one of:\n{either}")
+    overloads = f" * (torch.dtype dtype)\n{reason} * (tuple of ints size)\n{reason}"
+    raise TypeError(f"{wrong_combination('view', size)}, but expected one of:\n{overloads}")
 
 
 def missing(function: str, *names: str) -> TypeError:
-    """``zeros() missing 1 required positional arguments: "size"``."""
+    """The error for missing arguments: ``zeros() missing 1 required positional arguments: "size"``."""
     listed = ", ".join(f'"{n}"' for n in names)
     return TypeError(f"{function}() missing {len(names)} required positional arguments: {listed}")

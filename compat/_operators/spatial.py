@@ -1,4 +1,4 @@
-"""Shared parts of convolutions and pooling: sizes given once or per dimension, memory formats, window positions."""
+"""Helpers of convolutions, pooling and interpolation: parameters per dimension, memory formats of results."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ Ints = tuple[int, ...]
 
 
 def each(value: Any, n: int) -> Ints:
-    """A parameter per spatial dimension: a number, or a sequence of one, counts for all ``n``."""
+    """A parameter for each of ``n`` spatial dimensions, from one number, a sequence of one, or one for each."""
     if hasattr(value, "__index__"):
         return (value.__index__(),) * n
-    found = tuple(v.__index__() for v in value)
-    return found * n if len(found) == 1 else found
+    values = tuple(v.__index__() for v in value)
+    return values * n if len(values) == 1 else values
 
 
 def suggests_channels_last(size: Sequence[int], stride: Sequence[int]) -> bool:
-    """Whether PyTorch treats a tensor of these strides as channels-last, which results inherit.
+    """Whether PyTorch treats a tensor of these strides as channels-last, so that results are channels-last, too.
 
-    Sizes of one leave it open; then the strides of the other dimensions decide, and in doubt the answer is no.
+    Strides of dimensions of size one are ignored where they are ambiguous; False if the others do not decide either.
     """
     n = len(size)
     if n not in (4, 5) or stride[1] == 0:
@@ -42,5 +42,5 @@ def format_strides(layout: Layout | None, size: Sequence[int]) -> Ints | None:
 
 
 def by(sizes: Sequence[int]) -> str:
-    """``1x2x3``."""
+    """The text ``1x2x3`` of a size."""
     return "x".join(map(str, sizes))

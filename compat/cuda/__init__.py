@@ -15,7 +15,7 @@ from typing import Any
 
 import compat.cuda.amp
 import compat.cuda.nvtx
-from compat._operators.create.legacy_constructors import OF_CUDA
+from compat._operators.create.legacy_constructors import CUDA_TYPES
 from compat.cuda import memory as memory, random as random, streams as streams
 from compat.cuda._devices import (
     can_device_access_peer,
@@ -73,7 +73,7 @@ from compat.cuda.streams import (
     synchronize,
 )
 
-globals().update(OF_CUDA)  # FloatTensor and the others
+globals().update(CUDA_TYPES)  # FloatTensor and the others
 
 #: Whether a GPU is in use.
 _initialized = False

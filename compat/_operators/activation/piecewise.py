@@ -14,12 +14,12 @@ from compat._core.types import dtype
 from compat._core.types.scalar_conversion import fits, widened
 from compat._operators.pointwise.declare import (
     NEGATIVE_LEAK,
+    as_dtype_of,
     checks,
-    filled,
     new_or_inplace,
-    not_backwards,
     only_floating,
     refuses,
+    without_backward,
     zeros_like,
 )
 from funcgrad import numpy as np
@@ -49,8 +49,8 @@ def relu(input):
         >>> torch.relu(torch.tensor([-1.0, 2.0]))
         tensor([0., 2.])
     """
-    held = e.stop_gradient(np.where(input < e.number(0, input), zeros_like(input), input))  # zeros keep their sign
-    return np.where(input <= e.number(0, input), held, input)
+    constant = e.stop_gradient(np.where(input < e.number(0, input), zeros_like(input), input))  # -0. stays -0.
+    return np.where(input <= e.number(0, input), constant, input)
 
 
 @relu.backward
@@ -76,7 +76,7 @@ def relu_or_inplace(input: Tensor, inplace: bool = False) -> Tensor:
 def _threshold(input: Any, threshold: Any, value: Any) -> Any:
     # float16 and bfloat16 elements are compared with the threshold unrounded.
     wide = np.astype(input, SINGLE) if is_half(input) else input
-    return np.where(wide <= filled(wide, threshold), filled(input, value), input)
+    return np.where(wide <= as_dtype_of(threshold, wide), as_dtype_of(value, input), input)
 
 
 _check_threshold = refuses("threshold_cpu", "bool complex", first=True)
@@ -134,14 +134,14 @@ def _check_hardtanh(input: Tensor, min_val: Any = -1.0, max_val: Any = 1.0) -> N
 )  # fmt: skip
 def _hardtanh(input, min_val, max_val):
     """``hardtanh``, in place."""
-    low, high = filled(input, min_val), filled(input, max_val)
+    low, high = as_dtype_of(min_val, input), as_dtype_of(max_val, input)
     return np.where(input <= low, low, np.where(input >= high, high, input))
 
 
 @_hardtanh.backward
 def _hardtanh_backward(ct: Any, input: Any, min_val: Any, max_val: Any) -> Any:
-    inside = np.logical_and(input > filled(input, min_val), input < filled(input, max_val))
-    return np.where(inside, ct, zeros_like(ct))  # for NaN, too
+    inside = np.logical_and(input > as_dtype_of(min_val, input), input < as_dtype_of(max_val, input))
+    return np.where(inside, ct, zeros_like(ct))  # zero for NaN
 
 
 @function("F.hardtanh")
@@ -192,7 +192,7 @@ _check_leaky = only_floating("leaky_relu_cpu")
 )  # fmt: skip
 @in_single
 def _leaky_relu(input, negative_slope):
-    return np.where(input > e.number(0, input), input, input * filled(input, negative_slope))
+    return np.where(input > e.number(0, input), input, input * as_dtype_of(negative_slope, input))
 
 
 _leaky_relu_into = _leaky_relu.variant(node="LeakyReluBackward1", saves="negative_slope result")
@@ -201,7 +201,7 @@ _leaky_relu_into = _leaky_relu.variant(node="LeakyReluBackward1", saves="negativ
 @_leaky_relu_into.backward
 @in_single
 def _leaky_relu_into_backward(ct: Any, negative_slope: Any, result: Any) -> Any:
-    return np.where(result > e.number(0, result), ct, ct * filled(ct, negative_slope))
+    return np.where(result > e.number(0, result), ct, ct * as_dtype_of(negative_slope, ct))
 
 
 @function("F.leaky_relu")
@@ -227,7 +227,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """``leaky_relu``, written into the tensor."""
     found = _leaky_relu_into.inplace(input, negative_slope)
-    return not_backwards(found, NEGATIVE_LEAK) if negative_slope < 0 else found
+    return without_backward(found, NEGATIVE_LEAK) if negative_slope < 0 else found
 
 
 def _check_prelu(input: Tensor, weight: Tensor) -> None:
@@ -289,14 +289,14 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 )  # fmt: skip
 @in_single
 def _hardswish(input):
-    return input * _six(input) / e.number(6, input)
+    return input * _shifted_relu6(input) / e.number(6, input)
 
 
-def _six(x: Any) -> Any:
+def _shifted_relu6(x: Any) -> Any:
     """``x + 3`` clamped to between 0 and 6."""
-    up = x + e.number(3, x)
-    up = np.where(up < e.number(0, x), e.number(0, x), up)
-    return np.where(up > e.number(6, x), e.number(6, x), up)
+    shifted = x + e.number(3, x)
+    rectified = np.where(shifted < e.number(0, x), e.number(0, x), shifted)
+    return np.where(rectified > e.number(6, x), e.number(6, x), rectified)
 
 
 @_hardswish.backward
@@ -333,7 +333,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 )  # fmt: skip
 @in_single
 def _hardsigmoid(input):
-    return _six(input) / e.number(6, input)
+    return _shifted_relu6(input) / e.number(6, input)
 
 
 @_hardsigmoid.backward
@@ -362,7 +362,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def _outside(x: Any, lambd: Any) -> Any:
-    lambd = filled(x, lambd)
+    lambd = as_dtype_of(lambd, x)
     return np.logical_not(np.logical_and(x >= -lambd, x <= lambd))
 
 
@@ -372,7 +372,7 @@ def _outside(x: Any, lambd: Any) -> Any:
     dtypes=Dtypes(fits=fits("lambd")), check=only_floating("hardshrink_cpu"),
 )  # fmt: skip
 def hardshrink(input, lambd):
-    """The elements, or zero if they are between ``-lambd`` and ``lambd``.
+    """The elements, or zero where they are between ``-lambd`` and ``lambd``.
 
     Args:
         input: a floating tensor.
@@ -391,7 +391,7 @@ def hardshrink(input, lambd):
 
 @hardshrink.backward
 def _shrink_backward(ct: Any, input: Any, lambd: Any) -> Any:
-    lambd = filled(input, lambd)
+    lambd = as_dtype_of(lambd, input)
     return np.where(np.logical_or(input > lambd, input < -lambd), ct, zeros_like(ct))
 
 
@@ -402,7 +402,7 @@ def _shrink_backward(ct: Any, input: Any, lambd: Any) -> Any:
 )  # fmt: skip
 @in_single
 def _softshrink(input, lambd):
-    lambd = filled(input, lambd)
+    lambd = as_dtype_of(lambd, input)
     return np.where(input > lambd, input - lambd, np.where(input < -lambd, input + lambd, input * e.number(0, input)))
 
 
@@ -411,7 +411,7 @@ _softshrink.backward(_shrink_backward)
 
 @composite("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", names="F.softshrink")
 def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """The elements moved towards zero by ``lambd``, or zero if they are nearer than that.
+    """The elements moved towards zero by ``lambd``, or zero where they are between ``-lambd`` and ``lambd``.
 
     Args:
         input: a floating tensor.

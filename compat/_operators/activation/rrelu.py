@@ -1,4 +1,4 @@
-"""The rectifier with random slopes."""
+"""``rrelu``: the randomized leaky rectified linear unit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from compat._core.transforms import vmap_checks
 from compat._core.types.scalar_conversion import fits, widened
 from compat._operators import samplers
 from compat._operators.arguments import tensor_argument
-from compat._operators.pointwise.declare import NEGATIVE_LEAK, not_backwards
+from compat._operators.pointwise.declare import NEGATIVE_LEAK, without_backward
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
 
@@ -53,7 +53,7 @@ def rrelu_in_place_backward(ct: Any, noise: Any, lower: float, upper: float, tra
 
 
 def _drawn(lower: float, upper: float, training: bool) -> bool:
-    """Whether the slopes were drawn, and therefore differ."""
+    """Whether the slopes are random: in training, with distinct bounds."""
     return training and upper - lower > 1e-6
 
 
@@ -102,7 +102,7 @@ def rrelu_(input, lower=1 / 8, upper=1 / 3, training=False, generator=None):
     _check(input, lower, upper)
     noise = _noise(input, lower, upper, training, generator)
     found = rrelu_in_place.inplace(input, noise, lower, upper, training)
-    return not_backwards(found, NEGATIVE_LEAK) if lower + upper < 0 and not _drawn(lower, upper, training) else found
+    return without_backward(found, NEGATIVE_LEAK) if lower + upper < 0 and not _drawn(lower, upper, training) else found
 
 
 @function("F.rrelu")

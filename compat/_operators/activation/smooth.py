@@ -1,4 +1,4 @@
-"""Smooth nonlinearities: ``elu`` and its variants, ``gelu``, ``silu``, ``softplus``."""
+"""Smooth activations: ``elu`` and its variants, ``gelu``, ``silu``, ``mish``, ``softplus``, ``glu`` ..."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from compat._core.types.scalar_conversion import fits, widened
 from compat._operators.pointwise.arithmetic import absolute
 from compat._operators.pointwise.declare import (
     NEGATIVE_SLOPE,
-    filled,
+    as_dtype_of,
     new_or_inplace,
-    not_backwards,
     only_floating,
     refuses,
+    without_backward,
 )
 from compat._operators.pointwise.trigonometry import tanh
 from funcgrad import numpy as np
@@ -43,11 +43,11 @@ _check_elu = only_floating("elu_cpu")
 @in_single
 def _elu_new(input, alpha, scale, input_scale):
     down = input <= e.number(0, input)
-    safe = np.where(down, input, e.number(0, input))  # the side not taken must not overflow, or its derivative is NaN
+    safe = np.where(down, input, e.number(0, input))  # without overflow for positive elements, or the derivative is NaN
     return np.where(
         down,
-        e.expm1(safe * filled(input, input_scale)) * filled(input, alpha) * filled(input, scale),
-        input * filled(input, scale),
+        e.expm1(safe * as_dtype_of(input_scale, input)) * as_dtype_of(alpha, input) * as_dtype_of(scale, input),
+        input * as_dtype_of(scale, input),
     )
 
 
@@ -57,8 +57,8 @@ _elu_into = _elu_new.variant(node="EluBackward1", saves="alpha input_scale resul
 @_elu_into.backward
 @in_single
 def _elu_into_backward(ct: Any, result: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
-    inside = ct * filled(ct, input_scale) * (result + filled(ct, alpha) * filled(ct, scale))
-    return np.where(result <= e.number(0, result), inside, ct * filled(ct, scale))
+    inside = ct * as_dtype_of(input_scale, ct) * (result + as_dtype_of(alpha, ct) * as_dtype_of(scale, ct))
+    return np.where(result <= e.number(0, result), inside, ct * as_dtype_of(scale, ct))
 
 
 @function("F.elu")
@@ -87,7 +87,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 def elu_(input: Tensor, alpha: float = 1.0, scale: float = 1, input_scale: float = 1) -> Tensor:
     """``elu``, written into the tensor."""
     found = _elu_into.inplace(input, alpha, scale, input_scale)
-    return not_backwards(found, NEGATIVE_SLOPE.format("elu")) if alpha < 0 else found
+    return without_backward(found, NEGATIVE_SLOPE.format("elu")) if alpha < 0 else found
 
 
 _SELU = (1.6732632423543772, 1.0507009873554805)
@@ -132,7 +132,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
 @in_single
 def _celu_new(input, alpha):
     down = input <= e.number(0, input)
-    alpha = filled(input, alpha)
+    alpha = as_dtype_of(alpha, input)
     return np.where(down, e.expm1(np.where(down, input, e.number(0, input)) / alpha) * alpha, input)
 
 
@@ -142,7 +142,7 @@ _celu_into = _celu_new.variant(node="CeluBackward1", saves="alpha result")
 @_celu_into.backward
 @in_single
 def _celu_into_backward(ct: Any, result: Any, alpha: Any) -> Any:
-    inside = ct * (result / filled(ct, alpha) + e.number(1, ct))
+    inside = ct * (result / as_dtype_of(alpha, ct) + e.number(1, ct))
     return np.where(result <= e.number(0, result), inside, ct)
 
 
@@ -169,12 +169,12 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """
     _check_alpha(alpha)
     found = new_or_inplace(_celu_new, _celu_into if inplace else False, input, alpha)
-    return not_backwards(found, NEGATIVE_SLOPE.format("elu")) if inplace and alpha < 0 else found
+    return without_backward(found, NEGATIVE_SLOPE.format("elu")) if inplace and alpha < 0 else found
 
 
 @composite("celu(Tensor self, Scalar alpha=1.0) -> Tensor", names="torch.celu")
 def _celu_function(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """``celu`` as in ``torch``."""
+    """``celu`` without ``inplace``."""
     return celu(input, alpha)
 
 
@@ -310,17 +310,17 @@ def softplus(input, beta, threshold):
         >>> torch.nn.functional.softplus(torch.tensor([0.0, 1.0]))
         tensor([0.6931, 1.3133])
     """
-    scaled = input * filled(input, beta)
-    over = scaled > filled(input, threshold)
+    scaled = input * as_dtype_of(beta, input)
+    over = scaled > as_dtype_of(threshold, input)
     safe = np.where(over, e.number(0, input), scaled)
-    return np.where(over, input, e.log1p(e.exp(safe)) / filled(input, beta))
+    return np.where(over, input, e.log1p(e.exp(safe)) / as_dtype_of(beta, input))
 
 
 @softplus.backward
 @in_single
 def _softplus_backward(ct: Any, input: Any, beta: Any, threshold: Any) -> Any:
-    scaled = input * filled(input, beta)
-    return np.where(scaled > filled(input, threshold), ct, ct * e.logistic(scaled))
+    scaled = input * as_dtype_of(beta, input)
+    return np.where(scaled > as_dtype_of(threshold, input), ct, ct * e.logistic(scaled))
 
 
 @pointwise(
@@ -344,7 +344,7 @@ def _logsigmoid_backward(ct0: Any, input: Any) -> Any:
 
 @in_single
 def _logsigmoid_slope(ct: Any, most: Any, sign: Any, small: Any) -> Any:
-    """From the rounded ``exp(-|x|)``; further steps are not rounded."""
+    """The gradient from ``small``, the rounded ``exp(-|x|)``; no other intermediate value is rounded."""
     return ct * (most - sign * (small / (e.number(1, small) + small)))
 
 

@@ -13,7 +13,7 @@ from compat._core.types import dtype as dtypes
 from compat._core.types.errors import warn, wrap_dim
 from compat._operators.arguments import no_complex_derivative
 from compat._operators.pointwise.declare import category
-from compat._operators.reduction.logsumexp import less_peak
+from compat._operators.reduction.logsumexp import minus_maximum
 from compat._operators.reduction.sum_mean_var import accumulated, axes_of, reduce
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
@@ -38,15 +38,15 @@ def _shifted(x: Any, axes: tuple[int, ...]) -> Any:
     """The elements minus their maximum, so that no exponential overflows."""
     if not type_of(x).size:
         return x
-    return less_peak(x, e.stop_gradient(reduce(r.reduce_max, x, axes, True)))
+    return minus_maximum(x, e.stop_gradient(reduce(r.reduce_max, x, axes, True)))
 
 
 def _is_last(x: Any, dim: int) -> bool:
     return dim == max(type_of(x).ndim - 1, 0)
 
 
-def _noted(x: Any, like: Any) -> Any:
-    """An intermediate value that PyTorch's kernel stores, which rounds float16 and bfloat16."""
+def _rounded(x: Any, like: Any) -> Any:
+    """An intermediate value, rounded to the dtype of ``like``: PyTorch's kernel stores it."""
     own = type_of(x).dtype
     return x if type_of(like).dtype == own else e.cast(e.cast(x, dtype=type_of(like).dtype), dtype=own)
 
@@ -55,17 +55,17 @@ def _noted(x: Any, like: Any) -> Any:
     "softmax(Tensor self, int dim) -> Tensor",
     node="SoftmaxBackward0", saves="dim result", names="", check=_check("softmax"), out=True,
 )  # fmt: skip
-def softmax_plain(input, dim):
+def softmax_of(input, dim):
     def body(x: Any) -> Any:
         weights = e.exp(_shifted(x, axes))
-        noted = weights if _is_last(input, dim) else _noted(weights, input)
-        return e.div(noted, reduce(r.reduce_sum, weights, axes, True))
+        stored = weights if _is_last(input, dim) else _rounded(weights, input)
+        return e.div(stored, reduce(r.reduce_sum, weights, axes, True))
 
     axes = axes_of(input, dim)
     return accumulated(input, body) if category(input) == dtypes.FLOATING else input  # of which there is nothing
 
 
-@softmax_plain.backward
+@softmax_of.backward
 @in_single
 def softmax_backward(ct: Any, result: Any, dim: Any) -> Any:
     total = reduce(r.reduce_sum, np.multiply(ct, result), axes_of(result, dim), True)
@@ -76,19 +76,19 @@ def softmax_backward(ct: Any, result: Any, dim: Any) -> Any:
     "log_softmax(Tensor self, int dim) -> Tensor",
     node="LogSoftmaxBackward0", saves="dim result", names="", check=_check("log_softmax"), out=True,
 )  # fmt: skip
-def log_softmax_plain(input, dim):
+def log_softmax_of(input, dim):
     def body(x: Any) -> Any:
         shifted = _shifted(x, axes)
         total = reduce(r.reduce_sum, e.exp(shifted), axes, True)
         if _is_last(input, dim):
-            return e.sub(shifted, _noted(e.log(_noted(total, input)), input))
+            return e.sub(shifted, _rounded(e.log(_rounded(total, input)), input))
         return e.sub(shifted, e.log(total))
 
     axes = axes_of(input, dim)
     return accumulated(input, body) if category(input) == dtypes.FLOATING else input  # of which there is nothing
 
 
-@log_softmax_plain.backward
+@log_softmax_of.backward
 @in_single
 def log_softmax_backward(ct: Any, result: Any, dim: Any) -> Any:
     total = reduce(r.reduce_sum, ct, axes_of(result, dim), True)
@@ -104,13 +104,13 @@ def log_softmax_backward(ct: Any, result: Any, dim: Any) -> Any:
     names="torch._softmax_backward_data",
 )  # fmt: skip
 def softmax_backward_data(grad_output, output, dim, input_dtype):
-    """The gradient of a softmax's input.
+    """The gradient of the input of ``softmax``.
 
     Args:
-        grad_output: the gradient of its result.
-        output: its result.
-        dim: the dimension along which it was taken.
-        input_dtype: the dtype of its input.
+        grad_output: the gradient of the result.
+        output: the result.
+        dim: the dimension of the softmax.
+        input_dtype: the dtype of the input.
     """
     return e.cast(softmax_backward(grad_output, output, dim), dtype=input_dtype.numpy)
 
@@ -120,7 +120,7 @@ def softmax_backward_data(grad_output, output, dim, input_dtype):
     node="LogSoftmaxBackwardDataBackward0", saves="dim grad_output output", names="torch._log_softmax_backward_data",
 )  # fmt: skip
 def log_softmax_backward_data(grad_output, output, dim, input_dtype):
-    """The gradient of the input of a softmax's logarithm; the arguments are those of ``_softmax_backward_data``."""
+    """The gradient of the input of ``log_softmax``; arguments as for ``_softmax_backward_data``."""
     return e.cast(log_softmax_backward(grad_output, output, dim), dtype=input_dtype.numpy)
 
 
@@ -149,7 +149,7 @@ def softmax(input, dim=None, dtype=None, *, axis=None, out=None):
         tensor([0.5000, 0.5000])
     """
     input = input if dtype is None else input.to(dtype=dtype)
-    return softmax_plain.function(input, axis if dim is None else dim, out=out)
+    return softmax_of.function(input, axis if dim is None else dim, out=out)
 
 
 @composite(
@@ -164,10 +164,10 @@ def log_softmax(input, dim=None, dtype=None, *, axis=None, out=None):
         tensor([-1000.,     0.])
     """
     input = input if dtype is None else input.to(dtype=dtype)
-    return log_softmax_plain.function(input, axis if dim is None else dim, out=out)
+    return log_softmax_of.function(input, axis if dim is None else dim, out=out)
 
 
-def _named(name: str, input: Tensor, dim: int | None) -> int:
+def _implicit_dim(name: str, input: Tensor, dim: int | None) -> int:
     """The given dimension; by default the first for 0, 1 or 3 dimensions, else the second."""
     if dim is not None:
         return dim
@@ -189,7 +189,7 @@ def functional_softmax(
         >>> torch.nn.functional.softmax(torch.zeros(2), dim=0)
         tensor([0.5000, 0.5000])
     """
-    return softmax(input, _named("softmax", input, dim), dtype)
+    return softmax(input, _implicit_dim("softmax", input, dim), dtype)
 
 
 @function("F.softmin")
@@ -200,7 +200,7 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
         >>> torch.nn.functional.softmin(torch.zeros(2), dim=0)
         tensor([0.5000, 0.5000])
     """
-    return softmax(input.neg(), _named("softmin", input, dim), dtype)
+    return softmax(input.neg(), _implicit_dim("softmin", input, dim), dtype)
 
 
 @function("F.log_softmax")
@@ -217,4 +217,4 @@ def functional_log_softmax(
         >>> torch.nn.functional.log_softmax(torch.zeros(2), dim=0)
         tensor([-0.6931, -0.6931])
     """
-    return log_softmax(input, _named("log_softmax", input, dim), dtype)
+    return log_softmax(input, _implicit_dim("log_softmax", input, dim), dtype)

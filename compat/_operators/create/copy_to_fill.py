@@ -45,11 +45,9 @@ def format_strides(
         return preserved_strides(size, stride)
     if memory_format is contiguous_format:
         return contiguous_strides(size)
-    wanted = 4 if memory_format is channels_last else 5
-    if len(size) != wanted:
-        raise RuntimeError(
-            f"required rank {wanted} tensor to use {'channels_last' if wanted == 4 else 'channels_last_3d'} format"
-        )
+    rank, name = (4, "channels_last") if memory_format is channels_last else (5, "channels_last_3d")
+    if len(size) != rank:
+        raise RuntimeError(f"required rank {rank} tensor to use {name} format")
     return channels_last_strides(size)
 
 
@@ -97,27 +95,28 @@ def contiguous(self: Tensor, *args: Any, memory_format: MemoryFormat = contiguou
 
 def converted(x: Any, dtype: Dtype) -> Any:
     """An array cast to another dtype; complex to real keeps the real parts, and a nonzero number is true."""
-    have = type_of(x).dtype
-    wanted = dtypes.array_dtype(dtype)
-    if have == wanted and not type_of(x).weak:
+    old, new = type_of(x).dtype, dtypes.array_dtype(dtype)
+    if old == new and not type_of(x).weak:
         return x
     if dtype is dtypes.bool_:
-        return np.not_equal(x, number(0, x)) if have != wanted else x
-    if have.kind == "c" and not dtype.is_complex:
+        return np.not_equal(x, number(0, x)) if old != new else x
+    if old.kind == "c" and not dtype.is_complex:
         x = real_part(x)
     if dtype.category == dtypes.INTEGER and type_of(x).dtype.kind != "c" and fdtypes.is_inexact(type_of(x).dtype):
         return _truncated(x, dtype)
-    return cast(x, dtype=wanted)
+    return cast(x, dtype=new)
 
 
 def _truncated(x: Any, dtype: Dtype) -> Any:
-    """Casts floats to integers as on the CPU: out-of-range values become the smallest register value, of which narrower
-    integers take the low bits."""
+    """Casts floats to integers as an x86 CPU does, in a register of 32 or 64 bits.
+
+    Out-of-range values become the smallest integer of the register; narrower dtypes take its low bits.
+    """
     wide = fdtypes.int64 if dtype in (dtypes.int64, dtypes.uint32, dtypes.uint64) else fdtypes.int32
     x = cast(x, dtype=fdtypes.float32) if type_of(x).dtype.itemsize <= 2 else x
     limit = number(2.0 ** (8 * wide.itemsize - 1), x)
-    fits = np.logical_and(np.greater(x, np.negative(limit)), np.less(x, limit))
-    register = np.where(fits, cast(x, dtype=wide), wide.type(-(2 ** (8 * wide.itemsize - 1))))
+    in_range = np.logical_and(np.greater(x, np.negative(limit)), np.less(x, limit))
+    register = np.where(in_range, cast(x, dtype=wide), wide.type(-(2 ** (8 * wide.itemsize - 1))))
     return register if wide == dtype.numpy else cast(register, dtype=dtype.numpy)
 
 
@@ -164,23 +163,22 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     try:
         where, dtype, copy, memory_format = _parse_to(args, kwargs.copy())
     except (TypeError, RuntimeError):
-        problem = call_error("Tensor.to", args, kwargs)
-        if problem is None:
+        error = call_error("Tensor.to", args, kwargs)
+        if error is None:
             raise
-        raise problem from None
-    same, here = dtype is None or dtype is self.dtype, where is None or where is self.device
-    fits = memory_format in (preserve_format, suggested_format(self))
-    if same and here and not copy and fits:
+        raise error from None
+    dtype = None if dtype is self.dtype else dtype
+    where = None if where is self.device else where
+    if dtype is None and where is None and not copy and memory_format in (preserve_format, suggested_format(self)):
         return self
-    if not here and self.is_meta:
+    if where is not None and self.is_meta:
         raise NotImplementedError(NO_DATA)
-    wanted = None if same else dtype
-    copied = _to_copy if wanted is None or wanted.category >= dtypes.FLOATING else _to_integers
-    return copied(self, dtype=wanted, device=None if here else where, memory_format=memory_format)
+    copied = _to_copy if dtype is None or dtype.category >= dtypes.FLOATING else _to_integers
+    return copied(self, dtype=dtype, device=where, memory_format=memory_format)
 
 
 def suggested_format(t: Tensor) -> MemoryFormat:
-    """The memory format that a tensor's strides suggest, dense or not."""
+    """The memory format that a tensor's strides suggest; the tensor need not be dense."""
     if t.dim() in (4, 5) and suggests_channels_last(tuple(t.shape), t.stride()):
         return channels_last if t.dim() == 4 else channels_last_3d
     return contiguous_format
@@ -218,7 +216,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Device | N
     names="Tensor.type",
 )
 def type_(self, dtype=None, non_blocking=False, *, memory_format=None):
-    """The name of the tensor's type; or, given a dtype or such a name, the tensor in it.
+    """The name of the tensor's type; with a dtype or such a name, the tensor converted to it.
 
     Example:
         >>> torch.ones(2).type(), torch.ones(2).type(torch.float64).dtype
@@ -255,7 +253,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
     return to(self, tensor_argument("type_as", "other", 1, other))
 
 
-def _conversion(name: str, dtype: Dtype) -> None:
+def _declare_conversion(name: str, dtype: Dtype) -> None:
     def convert(self: Tensor, *args: Any, memory_format: MemoryFormat = preserve_format) -> Tensor:
         keywords_only(name, args)
         return to(self, dtype, memory_format=memory_format)
@@ -272,7 +270,7 @@ for _name, _dtype in dict(
     short=dtypes.int16, char=dtypes.int8, byte=dtypes.uint8, bool=dtypes.bool_, cfloat=dtypes.complex64,
     cdouble=dtypes.complex128,
 ).items():  # fmt: skip
-    _conversion(_name, _dtype)
+    _declare_conversion(_name, _dtype)
 
 
 @composite("cpu(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", names="Tensor.cpu")
@@ -334,14 +332,14 @@ def _filled(input: Any, value: Any) -> Any:
 def _check_copy(self: Tensor, other: Tensor, non_blocking: bool = False) -> None:
     if other.is_meta and not self.is_meta:
         raise NotImplementedError(NO_DATA)
-    mine = tuple(self.shape)
-    both = broadcast_size(mine, tuple(other.shape))
-    if both != mine:
-        raise RuntimeError(f"output with shape {list(mine)} doesn't match the broadcast shape {list(both)}")
+    shape = tuple(self.shape)
+    broadcast = broadcast_size(shape, tuple(other.shape))
+    if broadcast != shape:
+        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(broadcast)}")
 
 
 def _copy_shared(self: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
-    """Copies equal values into a tensor with overlapping elements."""
+    """Copies a tensor with overlapping elements into itself; any other source is an error."""
     if self._storage_ is not other._storage_ or self._offset_ != other._offset_ or self._layout_ != other._layout_:
         raise RuntimeError(OVERLAPS_ITSELF)
     _check_copy(self, other, non_blocking)
@@ -374,7 +372,7 @@ _copy_same = aten(_COPY, node="CopyBackwards", names="", dtypes=Dtypes(converts=
 
 for _declared in (copy, _copy_same):
     assert _declared.node is not None
-    _declared.node.name = lambda self: "torch::autograd::CopyBackwards"  # type: ignore[method-assign]  # the engine's
+    _declared.node.name = lambda self: "torch::autograd::CopyBackwards"  # type: ignore[method-assign]  # as in C++
 
 
 def _check_fill(self: Tensor, value: Tensor) -> None:
@@ -413,15 +411,15 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     if not isinstance(value, Tensor):
         return _fill_number.inplace(self, filling(self.dtype, self.numel(), value))
     if value._storage_ is self._storage_ and (value._node_ is not None or not (value._rg_ and mode.grad)):
-        value = _read_before(value)
+        value = _copy_with_node(value)
     return _fill_tensor.inplace(self, value)
 
 
-def _read_before(value: Tensor) -> Tensor:
-    """The present value of a tensor, with its node: the write may be to its memory."""
-    held = value.detach().clone()
-    held._rg_, held._node_, held._nr_ = value._rg_, value._node_, value._nr_
-    return held
+def _copy_with_node(value: Tensor) -> Tensor:
+    """A copy of a tensor with the same node: the tensor's memory is about to be written."""
+    copied = value.detach().clone()
+    copied._rg_, copied._node_, copied._nr_ = value._rg_, value._node_, value._nr_
+    return copied
 
 
 @aten(

@@ -1,7 +1,7 @@
-"""Memory lent between libraries: DLPack's capsules, by way of NumPy's.
+"""DLPack capsules, by which libraries share memory; NumPy exports and imports them.
 
-NumPy speaks the protocol for every dtype that it has. ``bfloat16`` it has not: such memory travels as ``uint16``, and
-the type is put right in the capsule, whose first fields are read here as DLPack 1.0 lays them out.
+NumPy implements DLPack for its own dtypes, which do not include ``bfloat16``. Memory of that dtype is exported and
+imported as ``uint16``, and the type code in the capsule's struct, as DLPack 1.0 defines it, is corrected here.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ DLDeviceType = IntEnum(
 DLDeviceType.__module__ = "compat.utils.dlpack"
 CPU = DLDeviceType(1)
 
-# The offset of the type code in a capsule's struct, and the codes.
-_CODE_AT = {"dltensor": 20, "dltensor_versioned": 52}
+# The offset of the type code in a capsule's struct, by the name of the capsule; the codes.
+_CODE_OFFSET = {"dltensor": 20, "dltensor_versioned": 52}
 _UNSIGNED, _BFLOAT = 1, 4
 
 _api = ctypes.pythonapi
@@ -42,14 +42,14 @@ _api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 def _type_code(capsule: Any) -> ctypes.c_uint8:
-    """The code of the type in a capsule, to be read or set."""
+    """The type code in a capsule, which the caller may read or set."""
     name = _api.PyCapsule_GetName(capsule)
     address = _api.PyCapsule_GetPointer(capsule, name)
-    return ctypes.c_uint8.from_address(address + _CODE_AT[name.decode()])
+    return ctypes.c_uint8.from_address(address + _CODE_OFFSET[name.decode()])
 
 
 def capsule_of(storage: UntypedStorage, layout: Layout, offset: int, max_version: Any) -> Any:
-    """The capsule that lends a tensor's memory."""
+    """The capsule that exports a tensor's memory."""
     if layout.dtype is not dtype.bfloat16:
         return array_over(storage, layout, offset).__dlpack__(max_version=max_version)
     words = layout_of(layout.base, layout.size, layout.stride, offset, dtype.uint16)
@@ -58,8 +58,8 @@ def capsule_of(storage: UntypedStorage, layout: Layout, offset: int, max_version
     return capsule
 
 
-class _Lent:
-    """A capsule in the form that NumPy takes."""
+class _Exporter:
+    """An object that exports a given capsule, as ``numpy.from_dlpack`` requires."""
 
     def __init__(self, capsule: Any):
         self.capsule = capsule
@@ -76,31 +76,31 @@ def array_from(source: Any) -> tuple[np.ndarray, Dtype]:
 
     Raises:
         RuntimeError: for a capsule that was used before.
-        BufferError: where the memory cannot be lent.
+        BufferError: for memory that cannot be shared.
     """
-    capsule = _ask(source) if hasattr(source, "__dlpack__") else source
+    capsule = _exported(source) if hasattr(source, "__dlpack__") else source
     name = "" if type(capsule).__name__ != "PyCapsule" else _api.PyCapsule_GetName(capsule).decode()
-    if name not in _CODE_AT:
+    if name not in _CODE_OFFSET:
         raise RuntimeError(
             "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you "
             "might have already constructed a tensor from it once."
         )
     code = _type_code(capsule)
-    narrow = code.value == _BFLOAT
-    if narrow:
+    is_bfloat16 = code.value == _BFLOAT
+    if is_bfloat16:
         code.value = _UNSIGNED
-    array = np.from_dlpack(_Lent(capsule))
+    array = np.from_dlpack(_Exporter(capsule))
     if name == "dltensor":
         # The legacy protocol has no read-only flag, and NumPy assumes read-only memory.
         array = writable(array)
-    return (array.view(dtype.bfloat16.numpy), dtype.bfloat16) if narrow else (array, dtype.from_numpy(array.dtype))
+    return (array.view(dtype.bfloat16.numpy), dtype.bfloat16) if is_bfloat16 else (array, dtype.from_numpy(array.dtype))
 
 
-def _ask(source: Any) -> Any:
+def _exported(source: Any) -> Any:
     kind, _ = source.__dlpack_device__()
     if kind != CPU:
-        raise BufferError("memory on another device than the CPU cannot be lent to a tensor")
+        raise BufferError("a tensor can only share memory on the CPU, by DLPack")
     try:
         return source.__dlpack__(max_version=(1, 0))
-    except TypeError:  # an exporter older than versions
+    except TypeError:  # an exporter of the protocol without versions
         return source.__dlpack__()

@@ -48,16 +48,13 @@ from funcgrad.core.errors import explained
 
 
 def with_grad(t: Tensor, requires_grad: bool) -> Tensor:
-    if _checked(t, requires_grad):
+    """The new tensor, which now requires grad if ``requires_grad``."""
+    if requires_grad:
+        if t.dtype.category < dtypes.FLOATING:
+            message = "Only Tensors of floating point and complex dtype can require gradients"
+            raise explained(RuntimeError(message), "integer-argument")
         t._set_requires_grad_(True)
     return t
-
-
-def _checked(t: Tensor, requires_grad: bool) -> bool:
-    if requires_grad and t.dtype.category < dtypes.FLOATING:
-        message = "Only Tensors of floating point and complex dtype can require gradients"
-        raise explained(RuntimeError(message), "integer-argument")
-    return requires_grad
 
 
 def converted_number(value: Any, dtype: Dtype) -> Any:
@@ -102,11 +99,10 @@ def _c_name(dtype: Dtype) -> str:
 
 
 def _of_value(layout: Layout, value: Any) -> Tensor:
-    """A tensor filled with a value."""
     return from_buffer(_buffer(layout.base, value), layout)
 
 
-#: Marks an uninitialized tensor.
+#: The value of an uninitialized tensor.
 UNSET: Any = object()
 
 
@@ -122,11 +118,11 @@ def _buffer(base: Base, value: Any) -> Any:
     try:
         return on(base.device, runtime.filled(shape, value, dtypes.array_dtype(dtype)))
     except (MemoryError, ValueError) as error:
-        raise no_room(shape, dtype, error) from None
+        raise allocation_error(shape, dtype, error) from None
 
 
-def no_room(shape: Sequence[int], dtype: Dtype, error: Exception) -> Exception:
-    """The error for a size that exceeds the available, or any possible, memory.
+def allocation_error(shape: Sequence[int], dtype: Dtype, error: Exception) -> Exception:
+    """The error for a size that exceeds the available memory or the address space.
 
     Args:
         error: NumPy's error, returned if the size is not the reason.
@@ -146,12 +142,12 @@ def no_room(shape: Sequence[int], dtype: Dtype, error: Exception) -> Exception:
 def from_table(
     key: tuple, size: Sequence[int], make: Callable[[], np.ndarray], dtype: Dtype, where: Device = CPU
 ) -> Tensor:
-    """A contiguous tensor whose contents are determined by a key, such as an arange by its bounds.
+    """A contiguous tensor with the contents of a cached table, such as a range of numbers.
 
     Args:
-        key: a hashable key.
+        key: the key of the table in the cache; it determines the contents.
         size: the size of the tensor.
-        make: returns the contents, as an array of any dtype.
+        make: computes the contents, as an array of any dtype.
         dtype: the dtype of the tensor.
         where: its device.
 
@@ -160,16 +156,16 @@ def from_table(
     """
     kind = dtype.numpy
     if prod(size) * dtype.itemsize >= 2**63:  # beyond NumPy's range
-        raise no_room(size, dtype, ValueError())
+        raise allocation_error(size, dtype, ValueError())
     try:
         buffer = runtime.table((*key, kind), lambda: make().astype(kind))
     except (MemoryError, ValueError):  # intermediate arrays may be larger still
-        raise no_room(size, dtype, MemoryError()) from None
+        raise allocation_error(size, dtype, MemoryError()) from None
     return placed(from_buffer(buffer, contiguous_layout(buffer.shape, dtype)), where)
 
 
 def blank(size: Sequence[int], like: Tensor, dtype: Dtype | None = None) -> Tensor:
-    """A tensor on another one's device, whose values are never read: the result of random draws on the meta device."""
+    """A tensor on another one's device whose values are never read: a placeholder for random numbers on "meta"."""
     return constant(tuple(size), 0, dtype or like.dtype, where=like.device)
 
 
@@ -183,10 +179,11 @@ def placed(t: Tensor, where: Device) -> Tensor:
     return from_buffer(on(where, t.clone()._storage_.buffer), layout)
 
 
-def _sizes(function: str, size: tuple[Any, ...], more: dict[str, Any]) -> tuple[int, ...]:
-    named = more.pop("size", None)
-    if more:
-        raise TypeError(f"{function}() got an unexpected keyword argument '{next(iter(more))}'")
+def _sizes(function: str, size: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, ...]:
+    """The size of a new tensor, from positional arguments or ``size=``; no other keyword argument is allowed."""
+    named = kwargs.pop("size", None)
+    if kwargs:
+        raise TypeError(f"{function}() got an unexpected keyword argument '{next(iter(kwargs))}'")
     if named is None and not size:
         raise missing(function, "size")
     result = size_argument(function, "size", 1, size if named is None else (named,))
@@ -208,13 +205,14 @@ def constant(
 def without_elements(
     name: str, layout: Any, size: tuple[int, ...], dtype: Dtype | None, device: Any, requires_grad: bool
 ) -> Tensor:
-    """A tensor of a sparse layout that keeps nothing.
+    """A tensor of a sparse layout without specified elements.
 
     Args:
-        name: the function that is to make it.
+        name: the function that was called, which determines the allowed layouts and the error messages.
 
     Raises:
-        RuntimeError: for values that are not zero, fewer than two dimensions of a compressed layout, and blocks.
+        RuntimeError: for functions that fill with nonzero values, fewer than two dimensions of a compressed layout, and
+            block layouts.
         NotImplementedError: for oneDNN's layout.
     """
     kind = name.removeprefix("new_").removesuffix("_like")
@@ -222,11 +220,11 @@ def without_elements(
         check_strided(layout)
     if kind not in ("zeros", "empty"):
         raise RuntimeError("full(...) is not implemented for sparse layout")
-    every = names_of("torch")
+    torch = names_of("torch")
     options = {"dtype": dtype or dtypes.get_default_dtype(), "device": device, "requires_grad": requires_grad}
     if layout is LAYOUTS["sparse_coo"]:
-        made: Tensor = every["sparse_coo_tensor"](size, **options)
-        return made
+        coo: Tensor = torch["sparse_coo_tensor"](size, **options)
+        return coo
     if len(size) < 2:
         raise RuntimeError(
             f"torch.{kind}: Only batched sparse compressed (non-block) tensors are supported, but got size {list(size)}"
@@ -237,13 +235,14 @@ def without_elements(
             f"{scalar_layout_name(layout)}"
         )
     *batch, rows, columns = size
-    ends = constant((*batch, (rows if layout is LAYOUTS["sparse_csr"] else columns) + 1), 0, dtypes.int64)
-    places, elements = (constant((*batch, 0), 0, d) for d in (dtypes.int64, options["dtype"]))
-    made = every["sparse_compressed_tensor"](ends, places, elements, size, layout=layout, **options)
+    compressed = constant((*batch, (rows if layout is LAYOUTS["sparse_csr"] else columns) + 1), 0, dtypes.int64)
+    plain, values = (constant((*batch, 0), 0, d) for d in (dtypes.int64, options["dtype"]))
+    made: Tensor = torch["sparse_compressed_tensor"](compressed, plain, values, size, layout=layout, **options)
     return made
 
 
 def into(out: Tensor | None, made: Tensor) -> Tensor:
+    """The result ``made``, written into ``out`` if it is given; ``out`` is resized if its size differs."""
     if out is None:
         return made
     from compat._core.operators.out import resize
@@ -253,7 +252,7 @@ def into(out: Tensor | None, made: Tensor) -> Tensor:
     return out.copy_(made)
 
 
-def check_given(out: Tensor | None, dtype: Dtype | None, device: Any, layout: Any = None) -> None:
+def check_options(out: Tensor | None, dtype: Dtype | None, device: Any, layout: Any = None) -> None:
     """Checks that a layout is supported, and that ``out`` agrees with the other arguments.
 
     Raises:
@@ -271,8 +270,8 @@ def check_given(out: Tensor | None, dtype: Dtype | None, device: Any, layout: An
         )
 
 
-def into_all(out: Tensor | None, made: Tensor) -> Tensor:
-    """``into`` for a 1-d result: an ``out`` with as many elements keeps its size, others are resized."""
+def into_flat(out: Tensor | None, made: Tensor) -> Tensor:
+    """``into`` for a 1-d result: an ``out`` of another size with as many elements is not resized."""
     if out is None:
         return made
     if out.numel() != made.numel():
@@ -282,7 +281,7 @@ def into_all(out: Tensor | None, made: Tensor) -> Tensor:
     return out.copy_(made.view(out.shape))
 
 
-def _maker(name: str, value: Any, what: str, asked: str = OPTIONS) -> Any:
+def _declare_factory(name: str, value: Any, contents: str, options: str = OPTIONS) -> Any:
     def make(
         *size: Any,
         out: Tensor | None = None,
@@ -293,14 +292,14 @@ def _maker(name: str, value: Any, what: str, asked: str = OPTIONS) -> Any:
         requires_grad: bool = False,
         memory_format: Any = contiguous_format,
         names: Any = None,
-        **more: Any,
+        **kwargs: Any,
     ) -> Tensor:
         where = place(device)
-        sizes = _sizes(name, size, more)
+        sizes = _sizes(name, size, kwargs)
         dtype = dtypes.wanted(name, dtype)
         if not is_strided(layout):
             return without_elements(name, layout, sizes, dtype, device, requires_grad)
-        check_given(out, dtype, device, layout)
+        check_options(out, dtype, device, layout)
         if out is not None:
             dtype = out.dtype
         if memory_format is not contiguous_format:
@@ -309,19 +308,21 @@ def _maker(name: str, value: Any, what: str, asked: str = OPTIONS) -> Any:
         return into(out, constant(sizes, value, dtype, requires_grad, where if out is None else out.device))
 
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"""A tensor of {what}.
+    make.__doc__ = f"""A tensor of {contents}.
 
     Args:
-        size: the sizes, one by one or as a sequence.
+        size: the size, as separate integers or as a sequence.
         dtype: by default the default floating-point dtype.
         requires_grad: whether gradients are to be computed for it.
     """
-    return composite(f"{name}(SymInt[] size, *, {asked}) -> Tensor", names=f"torch.{name}")(make)
+    return composite(f"{name}(SymInt[] size, *, {options}) -> Tensor", names=f"torch.{name}")(make)
 
 
-zeros = _maker("zeros", 0, "zeros")
-ones = _maker("ones", 1, "ones")
-empty = _maker("empty", UNSET, "no particular values (zeros, here)", f"{OPTIONS}, MemoryFormat? memory_format=None")
+_UNINITIALIZED = "uninitialized values, which are zeros in this implementation"
+
+zeros = _declare_factory("zeros", 0, "zeros")
+ones = _declare_factory("ones", 1, "ones")
+empty = _declare_factory("empty", UNSET, _UNINITIALIZED, f"{OPTIONS}, MemoryFormat? memory_format=None")
 
 
 @composite(f"full(SymInt[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor", names="torch.full")
@@ -355,7 +356,7 @@ def full(
     dtype = dtypes.wanted("full", dtype)
     if not is_strided(layout):
         return without_elements("full", layout, (), dtype, device, requires_grad)
-    check_given(out, dtype, device, layout)
+    check_options(out, dtype, device, layout)
     dtype = dtype or (out.dtype if out is not None else dtypes.of_number(value))
     if not isinstance(size, tuple | list):
         raise wrong_argument("full", "size", 1, "tuple of ints", size)
@@ -371,8 +372,11 @@ def _fill_value(name: str, given: Any, argument: str = "fill_value", position: i
     Raises:
         TypeError: for anything else.
     """
-    plain = given.dim() == 0 and not given.requires_grad if isinstance(given, Tensor) else isinstance(given, np.generic)
-    value = given.item() if plain else given
+    if isinstance(given, Tensor):
+        convertible = given.dim() == 0 and not given.requires_grad
+    else:
+        convertible = isinstance(given, np.generic)
+    value = given.item() if convertible else given
     if not isinstance(value, bool | int | float | complex):
         raise wrong_argument(name, argument, position, "Number", value)
     return dtypes.plain_number(value)
@@ -380,7 +384,7 @@ def _fill_value(name: str, given: Any, argument: str = "fill_value", position: i
 
 @composite(f"scalar_tensor(Scalar s, *, {OPTIONS}) -> Tensor", names="torch.scalar_tensor", errors="before")
 def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, **more):
-    """A tensor without dimensions; of the default floating-point dtype unless given.
+    """A 0-d tensor of one number, by default of the default floating-point dtype.
 
     Args:
         s: a number.
@@ -396,7 +400,7 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, **more):
 
 @composite(f"empty_strided(SymInt[] size, SymInt[] stride, *, {OPTIONS}) -> Tensor", names="torch.empty_strided")
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """A tensor of given strides, of no particular values (zeros, here).
+    """A tensor of given strides with uninitialized values, which are zeros in this implementation.
 
     Raises:
         RuntimeError: if the numbers of strides and sizes differ.
@@ -425,7 +429,7 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
 # ---------------------------------------------------------------- like another tensor
 
 
-def _like(name: str, value: Any, what: str) -> Any:
+def _declare_like(name: str, value: Any, contents: str) -> Any:
     def make(
         input: Tensor,
         *,
@@ -444,7 +448,7 @@ def _like(name: str, value: Any, what: str) -> Any:
         )
 
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"A tensor of {what}, of the size, dtype and memory order of ``input``."
+    make.__doc__ = f"A tensor of {contents}, of the size, dtype and memory format of ``input``."
     schema = f"{name}(Tensor self, *, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor"
     return composite(schema, names=f"torch.{name}")(make)
 
@@ -467,7 +471,7 @@ def full_like(
     """A tensor filled with a value, with the size, dtype and memory format of ``input``.
 
     Args:
-        input: the tensor whose size it takes.
+        input: a tensor.
         fill_value: a number.
         dtype, device, requires_grad, memory_format: override those of the input.
 
@@ -488,29 +492,29 @@ def full_like(
     return with_grad(batched_like(new, input), requires_grad)
 
 
-zeros_like = _like("zeros_like", 0, "zeros")
-ones_like = _like("ones_like", 1, "ones")
-empty_like = _like("empty_like", UNSET, "no particular values (zeros, here)")
+zeros_like = _declare_like("zeros_like", 0, "zeros")
+ones_like = _declare_like("ones_like", 1, "ones")
+empty_like = _declare_like("empty_like", UNSET, _UNINITIALIZED)
 
 
-def _new(name: str, value: Any, what: str) -> None:
-    def make(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **more):
+def _declare_new(name: str, value: Any, contents: str) -> None:
+    def make(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **kwargs):
+        sizes = _sizes(name, size, kwargs)
         if not is_strided(layout):
-            sizes = _sizes(name, size, more)
             return without_elements(name, layout, sizes, dtype or self.dtype, device, requires_grad)
         where = self.device if device is None else available(device)
-        made = constant(_sizes(name, size, more), value, dtypes.wanted(name, dtype) or self.dtype, False, where)
+        made = constant(sizes, value, dtypes.wanted(name, dtype) or self.dtype, False, where)
         return with_grad(batched_like(made, self), requires_grad)
 
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"A tensor of {what}, of this one's dtype."
+    make.__doc__ = f"A tensor of {contents}, of the dtype of this tensor."
     schema = f"{name}(Tensor self, SymInt[] size, *, {OPTIONS}) -> Tensor"
     composite(schema, names=f"Tensor.{name}", errors="own")(make)
 
 
-_new("new_zeros", 0, "zeros")
-_new("new_ones", 1, "ones")
-_new("new_empty", UNSET, "no particular values (zeros, here)")
+_declare_new("new_zeros", 0, "zeros")
+_declare_new("new_ones", 1, "ones")
+_declare_new("new_empty", UNSET, _UNINITIALIZED)
 
 
 @composite(
@@ -518,7 +522,7 @@ _new("new_empty", UNSET, "no particular values (zeros, here)")
     names="Tensor.new_full",
 )
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, **more):
-    """A tensor of one value, of this one's dtype."""
+    """A tensor filled with one value, of the dtype of this tensor."""
     made = full(size, fill_value, dtype=dtype or self.dtype, device=self.device if device is None else device)
     return with_grad(batched_like(made, self), requires_grad)
 
@@ -528,6 +532,6 @@ def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=F
     names="Tensor.new_empty_strided",
 )
 def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=False, **more):
-    """A tensor of given strides, of this one's dtype."""
+    """A tensor of given strides, of the dtype of this tensor."""
     made = empty_strided(size, stride, dtype=dtype or self.dtype, device=self.device if device is None else device)
     return with_grad(batched_like(made, self), requires_grad)

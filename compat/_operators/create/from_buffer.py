@@ -27,16 +27,16 @@ from funcgrad.core.tracing import Tracer
 
 
 @cache
-def _warn_read_only(what: str, short: str, then: str) -> None:
-    """Warns once per process that memory is not writable."""
+def _warn_read_only(source: str, short: str, consequence: str) -> None:
+    """Warns, once per process, that memory is not writable."""
     warn(
-        f"The given {what} is not writable, and PyTorch does not support non-writable tensors. This means {then}. "
-        f"You may want to copy the {short} to protect its data or make it writable before converting it to "
-        "a tensor. This type of warning will be suppressed for the rest of this program."
+        f"The given {source} is not writable, and PyTorch does not support non-writable tensors. This means "
+        f"{consequence}. You may want to copy the {short} to protect its data or make it writable before converting it "
+        "to a tensor. This type of warning will be suppressed for the rest of this program."
     )
 
 
-def over(array: np.ndarray) -> Tensor:
+def over_array(array: np.ndarray) -> Tensor:
     """A tensor over the memory of an array.
 
     Raises:
@@ -78,7 +78,7 @@ def from_numpy(ndarray: np.ndarray, /) -> Tensor:
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    made = over(ndarray)
+    made = over_array(ndarray)
     if not ndarray.flags.writeable:
         _warn_read_only("NumPy array", "array", "writing to this tensor will result in undefined behavior")
     return made
@@ -103,23 +103,7 @@ def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, r
         tensor([ 98,  99, 100], dtype=torch.uint8)
     """
     memory = _bytes_of(buffer)
-    have, step = len(memory), dtype.itemsize
-    if not have or not count:
-        raise ValueError(f"both buffer length ({have}) and count ({count}) must not be 0")
-    if not 0 <= offset < have:
-        raise ValueError(
-            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({have} bytes) minus 1"
-        )
-    if count > 0 and count * step > have - offset:
-        raise ValueError(
-            f"requested buffer length ({count} * {step} bytes) after offset ({offset} bytes) must not be greater than "
-            f"actual buffer length ({have} bytes)"
-        )
-    if count < 0 and (have - offset) % step:
-        raise ValueError(
-            f"buffer length ({have - offset} bytes) after offset ({offset} bytes) must be a multiple of element size "
-            f"({step})"
-        )
+    _check_buffer_range(len(memory), dtype.itemsize, count, offset)
     if memory.readonly:
         _warn_read_only(
             "buffer",
@@ -130,15 +114,34 @@ def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, r
     return with_grad(wrap(*borrowed(array, dtype)), requires_grad)
 
 
+def _check_buffer_range(length: int, itemsize: int, count: int, offset: int) -> None:
+    if not length or not count:
+        raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")
+    if not 0 <= offset < length:
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({length} bytes) minus 1"
+        )
+    if count > 0 and count * itemsize > length - offset:
+        raise ValueError(
+            f"requested buffer length ({count} * {itemsize} bytes) after offset ({offset} bytes) must not be greater "
+            f"than actual buffer length ({length} bytes)"
+        )
+    if count < 0 and (length - offset) % itemsize:
+        raise ValueError(
+            f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a multiple of element size "
+            f"({itemsize})"
+        )
+
+
 @composite(
     f"from_file(str filename, bool? shared=None, int? size=0, *, {OPTIONS}) -> Tensor",
     names="torch.from_file", errors="before",
 )  # fmt: skip
 def from_file(filename, shared=False, size=0, *, dtype=None, layout=None, device=None, pin_memory=False):
-    """A tensor of one dimension with the first elements of a file; if ``shared``, writes go to the file.
+    """A 1-d tensor with the first elements of a file; if ``shared``, writes into the tensor change the file.
 
     Args:
-        filename: the file; a shared one is created, or extended, if necessary.
+        filename: the file; with ``shared`` it is created or extended if necessary.
         shared: whether the file is mapped as the tensor's memory.
         size: the number of elements.
         dtype: by default the default floating-point dtype.
@@ -163,7 +166,7 @@ def _bytes_of(buffer: Any) -> memoryview:
 
 @function("torch.as_tensor")
 def as_tensor(data: Any = MISSING, dtype: Dtype | None = None, device: Any = None) -> Tensor:
-    """``data`` as a tensor: itself if it is one of that dtype, over an array's memory, otherwise a copy.
+    """``data`` as a tensor: unchanged if it is one of that dtype, over the memory of an array, otherwise a copy.
 
     Example:
         >>> torch.as_tensor([1.0, 2.0])
@@ -193,8 +196,8 @@ def asarray(
             nested sequences of numbers.
         dtype: the tensor's dtype.
         device: its device.
-        copy: True for its own memory, False to raise instead of copying.
-        requires_grad: whether it requires grad; by default if ``obj`` does.
+        copy: True for a copy, False to raise an error instead of copying.
+        requires_grad: whether it requires grad; by default as ``obj``.
 
     Raises:
         ValueError: if ``copy=False`` is impossible.
@@ -208,19 +211,18 @@ def asarray(
         raise missing("asarray", "obj")
     where = place(device)
     obj = tensor_of(obj) if isinstance(obj, Tracer) else obj
-    found = _aliased(obj, dtype, copy)
-    if found is None:
+    aliased = _aliased(obj, dtype, copy)
+    if aliased is None:
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
         made = tensor(obj, dtype=dtype, device=where)
     else:
-        made = _as_dtype(found, dtype, copy)
+        made = _as_dtype(aliased, dtype, copy)
         if device is not None or not isinstance(obj, Tensor):
             made = made.to(where)
-        if copy and made is found:
+        if copy and made is aliased:
             made = made.clone()
-    wanted = getattr(obj, "requires_grad", False) if requires_grad is None else requires_grad
-    if wanted:
+    if getattr(obj, "requires_grad", False) if requires_grad is None else requires_grad:
         return made if made.requires_grad else with_grad(made, True)
     if made.grad_fn is not None:
         return made.detach()
@@ -264,7 +266,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     Args:
         ext_tensor: an object with ``__dlpack__``, or a capsule of it.
         device: the device of the tensor.
-        copy: True for its own memory.
+        copy: True for a copy.
 
     Raises:
         RuntimeError: for a capsule that was consumed before.

@@ -29,16 +29,7 @@ from funcgrad.core.tracing import Tracer, type_of
 # ---------------------------------------------------------------- nested sequences
 
 
-def _flat(data: Any, found: list[Any]) -> None:
-    """The scalars of nested sequences."""
-    for item in data:
-        if isinstance(item, list | tuple):
-            _flat(item, found)
-        else:
-            found.append(item)
-
-
-_DEEPEST = 128
+_MOST_DIMENSIONS = 128
 
 
 def _shape(data: Any) -> tuple[int, ...]:
@@ -47,7 +38,7 @@ def _shape(data: Any) -> tuple[int, ...]:
         shape.append(len(data))
         if not len(data):
             break
-        if len(shape) > _DEEPEST:
+        if len(shape) > _MOST_DIMENSIONS:
             raise ValueError(f"too many dimensions '{type(data).__name__}'")
         data = _first(data)
     return tuple(shape)
@@ -88,8 +79,12 @@ def _dtype_of_scalar(x: Any) -> Dtype:
     raise RuntimeError(f"Could not infer dtype of {type(x).__name__}")
 
 
-def _rectangular(data: Any, shape: tuple[int, ...], depth: int, found: list[Any]) -> None:
-    """Collects the scalars of nested sequences, which must have equal lengths."""
+def _collect_scalars(data: Any, shape: tuple[int, ...], depth: int, scalars: list[Any]) -> None:
+    """Appends the scalars of nested sequences of the given shape to ``scalars``.
+
+    Raises:
+        TypeError, ValueError: for sequences of another shape.
+    """
     if depth == len(shape):
         if isinstance(data, list | tuple | range):
             if any(item is data for item in data):
@@ -97,7 +92,7 @@ def _rectangular(data: Any, shape: tuple[int, ...], depth: int, found: list[Any]
             raise TypeError(f"{type(data).__name__!r} object cannot be interpreted as an integer")
         if isinstance(data, Tensor) and data.numel() != 1:
             raise explained(ValueError("only one element tensors can be converted to Python scalars"), "one-value")
-        found.append(data)
+        scalars.append(data)
         return
     if not _is_sequence(data):
         raise TypeError("not a sequence")
@@ -106,10 +101,10 @@ def _rectangular(data: Any, shape: tuple[int, ...], depth: int, found: list[Any]
             ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})"), "not-a-tensor"
         )
     for item in data:
-        _rectangular(item, shape, depth + 1, found)
+        _collect_scalars(item, shape, depth + 1, scalars)
 
 
-_SLOW = (
+_LIST_OF_ARRAYS = (
     "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
     "single numpy.ndarray with numpy.array() before converting to a tensor."
 )
@@ -124,11 +119,7 @@ def _cast(array: np.ndarray, dtype: Dtype) -> np.ndarray:
 
 
 def reject_negative_strides(array: np.ndarray) -> None:
-    """Raises for negative strides, which tensors cannot have.
-
-    Raises:
-        ValueError: for a negative stride.
-    """
+    """Checks that no stride of an array is negative: tensors do not support negative strides."""
     if any(s < 0 for s in array.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
@@ -144,27 +135,27 @@ def _array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype]:
         found = dtypes.from_numpy(data.dtype)
         return _cast(data, dtype or found), dtype or found
     if hasattr(data, "__dlpack__") and not isinstance(data, np.generic | Tensor):
-        lent, found = array_from(data)
-        return _cast(lent, dtype or found), dtype or found
+        array, found = array_from(data)
+        return _cast(array, dtype or found), dtype or found
     if isinstance(data, TypedStorage | UntypedStorage):
         return _elements_of(data, dtype)
     quick = _quick_array(data, dtype)
     if quick is not None:
         return quick
     if isinstance(data, list | tuple) and data and isinstance(data[0], np.ndarray):
-        warn(_SLOW)
+        warn(_LIST_OF_ARRAYS)
     shape = _shape(data)
     scalars: list[Any] = []
-    _rectangular(data, shape, 0, scalars)
+    _collect_scalars(data, shape, 0, scalars)
     if dtype is None:
-        dtype = _common(scalars)
+        dtype = _promoted_dtype(scalars)
     converted = [converted_number(s, dtype) for s in scalars]
     with np.errstate(over="ignore"):
         return np.array(converted, dtype.numpy).reshape(shape), dtype
 
 
 def _elements_of(data: TypedStorage | UntypedStorage, dtype: Dtype | None) -> tuple[np.ndarray, Dtype]:
-    """The elements of a storage; for one without a dtype, of integers."""
+    """The elements of a storage and their dtype: int64 by default for an untyped storage."""
     if isinstance(data, UntypedStorage):
         dtype = dtype or dtypes.int64
         contents = data.bytes()
@@ -184,7 +175,7 @@ def _only_numbers(data: Any, depth: int = 1) -> bool:
     kinds = set(map(type, data))
     if kinds <= _NUMBERS:
         return True
-    return depth < _DEEPEST and kinds <= {list, tuple} and all(_only_numbers(d, depth + 1) for d in data)
+    return depth < _MOST_DIMENSIONS and kinds <= {list, tuple} and all(_only_numbers(d, depth + 1) for d in data)
 
 
 def _quick_array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype] | None:
@@ -209,7 +200,7 @@ def _quick_array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype] | N
     return _cast(array, dtype), dtype
 
 
-def _common(scalars: Sequence[Any]) -> Dtype:
+def _promoted_dtype(scalars: Sequence[Any]) -> Dtype:
     if not scalars:
         return dtypes.get_default_dtype()
     result = None
@@ -255,7 +246,7 @@ def tensor(
             "torch.tensor", data, dtype or data.dtype, data.device if device is None else where, requires_grad
         )
     if isinstance(data, Tracer):
-        # A copy without history, refused where a transform would lose the derivative.
+        # A copy without history. The conversion raises an error for a tracer whose derivative would be lost.
         data = np.array(tensor_of(data).numpy())
     array, dtype = _array(data, dtype)
     return with_grad(placed(from_array(array, dtype), where), requires_grad)
@@ -276,7 +267,7 @@ def _copied(name: str, source: Tensor, dtype: Dtype, where: Any, requires_grad: 
     names="Tensor.new_tensor", errors="before",
 )  # fmt: skip
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, **more):
-    """A tensor with a copy of ``data``, of this one's dtype.
+    """A tensor with a copy of ``data``, by default of the dtype of this tensor.
 
     Example:
         >>> torch.ones(2, dtype=torch.float64).new_tensor([1, 2]).dtype

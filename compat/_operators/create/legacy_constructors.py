@@ -37,7 +37,7 @@ def construct(dtype: Dtype, args: tuple[Any, ...], named: dict[str, Any], exact:
     Args:
         dtype: the dtype of the result.
         args, named: sizes, data, a tensor or a storage, and a device.
-        exact: whether a tensor argument must have this dtype already.
+        exact: whether a tensor argument must have this dtype.
 
     Raises:
         TypeError: for other arguments.
@@ -50,18 +50,18 @@ def construct(dtype: Dtype, args: tuple[Any, ...], named: dict[str, Any], exact:
         )
     if not args and not named:
         return constant((0,), 0, dtype)
-    how, what = _form(args, named)
-    if how == "other" and device is not None:
+    form, argument = _form(args, named)
+    if form == "other" and device is not None:
         raise RuntimeError(
             "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  Use "
             "torch.tensor(...) or torch.as_tensor(...) instead."
         )
-    return _MAKERS[how](what, dtype, exact)
+    return _CONSTRUCTORS[form](argument, dtype, exact)
 
 
 def _form(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[str, Any]:
-    """The form of the arguments, and the argument that determines it."""
-    if len(named) == 1 and not args and next(iter(named)) in _MAKERS:
+    """The form of the call, a key of ``_CONSTRUCTORS``, and the argument that determines it."""
+    if len(named) == 1 and not args and next(iter(named)) in _CONSTRUCTORS:
         return next(iter(named.items()))
     if named:
         raise _no_form(args, named, "some of the keywords were incorrect: " + ", ".join(named))
@@ -72,7 +72,7 @@ def _form(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[str, Any]:
             return "storage", args[0]
         return ("size", args) if _is_size(args[0]) else ("size" if isinstance(args[0], Size) else "data", args[0])
     if not _is_size(args[0]):
-        kinds = ", ".join(f"!{_shown(a)}!" for a in args)
+        kinds = ", ".join(f"!{_type_text(a)}!" for a in args)
         raise _no_form(args, named, f"some of the arguments have invalid types: ({kinds})")
     return "size", args
 
@@ -83,24 +83,20 @@ def _is_size(n: Any) -> bool:
     return isinstance(n, int | np.integer) and not isinstance(n, bool)
 
 
-def _is_count(n: Any) -> bool:
-    return _is_size(n) or isinstance(n, bool)  # after the first one, True is 1
-
-
-def _shown(value: Any) -> str:
+def _type_text(value: Any) -> str:
     if isinstance(value, list | tuple) and value:
         kinds = ", ".join(type(v).__name__ for v in value)
         return f"{type(value).__name__} of {f'[{kinds}]' if isinstance(value, list) else f'({kinds})'}"
     return type(value).__name__
 
 
-def _no_form(args: Sequence[Any], named: dict[str, Any], why: str) -> TypeError:
+def _no_form(args: Sequence[Any], named: dict[str, Any], reason: str) -> TypeError:
     given = [type(a).__name__ for a in args] + [f"{name}={type(value).__name__}" for name, value in named.items()]
-    why = f"      didn't match because {why}\n" if len(given) < 4 else ""
+    reason = f"      didn't match because {reason}\n" if len(given) < 4 else ""
     forms = "".join(f" * {form}\n" for form in _FORMS)
     return TypeError(
         f"new() received an invalid combination of arguments - got ({', '.join(given)}), but expected one of:\n"
-        f" * (*, torch.device device = None)\n{why}{forms}"
+        f" * (*, torch.device device = None)\n{reason}{forms}"
     )
 
 
@@ -109,7 +105,7 @@ def _no_form(args: Sequence[Any], named: dict[str, Any], why: str) -> TypeError:
 
 def _of_size(size: Any, dtype: Dtype, exact: bool) -> Tensor:
     for i, n in enumerate(size):
-        if not _is_count(n):
+        if not (_is_size(n) or isinstance(n, bool)):
             raise TypeError(
                 f"new(): argument 'size' failed to unpack the object at pos {i + 1} with error \"type must be tuple of "
                 f'ints,but got {type(n).__name__}"'
@@ -157,13 +153,12 @@ def _of_data(data: Any, dtype: Dtype, exact: bool) -> Tensor:
     try:
         return tensor(data, dtype=dtype)
     except ValueError as error:
-        wrong = next((v for v in data if isinstance(v, str)), None)
-        if wrong is None:
+        if not any(isinstance(v, str) for v in data):
             raise
         raise TypeError("must be real number, not str") from error
 
 
-_MAKERS: dict[str, Callable[[Any, Dtype, bool], Tensor]] = {
+_CONSTRUCTORS: dict[str, Callable[[Any, Dtype, bool], Tensor]] = {
     "size": _of_size, "data": _of_data, "other": _of_tensor, "storage": _of_storage,
 }  # fmt: skip
 
@@ -192,8 +187,8 @@ def new(self: Tensor, *args: Any, **named: Any) -> Tensor:
 # ---------------------------------------------------------------- FloatTensor and the other dtypes
 
 
-class OfDtype(type):
-    """The metaclass of ``FloatTensor`` and the others: tensors of their dtype are instances."""
+class LegacyTensorType(type):
+    """The metaclass of ``FloatTensor`` and the other legacy types, whose instances are the tensors of one dtype."""
 
     dtype: Dtype
     is_cuda: bool
@@ -212,27 +207,27 @@ class OfDtype(type):
         return construct(cls.dtype, args, named, exact=True)
 
 
-def _declare(dtype: Dtype, place: str) -> Any:
+def _declare(dtype: Dtype, module: str) -> Any:
     name = f"{dtype.scalar_name}Tensor"
     members = {
-        "__module__": place,
+        "__module__": module,
         "dtype": dtype,
         "layout": strided,
-        "is_cuda": place != "torch",
+        "is_cuda": module != "torch",
         "is_sparse": False,
         "is_xpu": False,
         "__doc__": f"The legacy type of tensors of ``{dtype}``: a constructor, and a type to test with ``isinstance``.",
     }
-    return OfDtype(name, (), members)
+    return LegacyTensorType(name, (), members)
 
 
-_HAVE = (
+_DTYPES = (
     dtypes.float64, dtypes.float32, dtypes.float16, dtypes.bfloat16, dtypes.int64, dtypes.int32, dtypes.int16,
     dtypes.int8, dtypes.uint8, dtypes.bool_,
 )  # fmt: skip
-_classes = {place: [_declare(dtype, place) for dtype in _HAVE] for place in ("torch", "torch.cuda")}
+_classes = {module: [_declare(dtype, module) for dtype in _DTYPES] for module in ("torch", "torch.cuda")}
 for _class in _classes["torch"]:
     publish(_class, f"torch.{_class.__name__}")
-#: The GPU variants, by name.
-OF_CUDA = {made.__name__: made for made in _classes["torch.cuda"]}
-publish({made for some in _classes.values() for made in some}, "torch._tensor_classes")
+#: The legacy types of ``torch.cuda``, by name.
+CUDA_TYPES = {legacy.__name__: legacy for legacy in _classes["torch.cuda"]}
+publish({legacy for types in _classes.values() for legacy in types}, "torch._tensor_classes")

@@ -1,4 +1,4 @@
-"""Sequences of numbers: arange, linspace, and the identity matrix."""
+"""Ranges of numbers: ``arange``, ``range``, ``linspace``; and ``eye``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compat._core.types.device import place
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import cpp_name, lacks, size_text, warn, wrong_argument, wrong_combination
 from compat._core.types.scalar_conversion import fitted
-from compat._operators.create.factories import check_given, from_table, into, into_all, with_grad
+from compat._operators.create.factories import check_options, from_table, into, into_flat, with_grad
 
 _NUMBERS = (bool, int, float, complex)
 
@@ -52,55 +52,69 @@ def arange(
     """
     where = place(device)
     dtype = dtypes.wanted("arange", dtype)
-    check_given(out, dtype, device, layout)
+    check_options(out, dtype, device, layout)
     if dtype in dtypes.FLOAT8:
         raise lacks("arange_cpu", dtype)
-    given = [_number(b) for b in bounds]
-    if len(given) == 1 and end is None:
-        given = [0 if start is None else _number(start), *given]
-    names = dict(zip(("start", "end", "step"), given))
-    first = names.get("start", 0 if start is None else _number(start))
-    last = names.get("end", _number(end))
-    by = names.get("step", 1 if step is None else _number(step))
-    if last is None or len(given) > 3:
-        raise wrong_combination("arange", bounds)
-    for name, value in (("end", last), ("start", first), ("step", by)):
-        if not isinstance(value, bool | int | float):
-            raise wrong_argument("arange", name, 1, "Number", value)
-        dtypes.plain_number(value)
+    first, last, increment = _arange_bounds(bounds, start, end, step)
     if dtype is None:
         dtype = (
             out.dtype
             if out is not None
             else dtypes.get_default_dtype()
-            if any(isinstance(x, float) for x in (first, last, by))
+            if any(isinstance(x, float) for x in (first, last, increment))
             else dtypes.int64
         )
     if dtype is dtypes.int64:
-        first, last, by = (fitted(dtype, x) if isinstance(x, int) else x for x in (first, last, by))
-    if by == 0 or (dtype.category <= dtypes.INTEGER and int(by) == 0):
-        raise (RuntimeError if by == 0 else ValueError)("step must be nonzero")
-    if not (np.isfinite(first) and np.isfinite(last)):
-        raise RuntimeError(f"unsupported range: {first} -> {last}")
-    if (by > 0) != (last >= first) and last != first:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+        first, last, increment = (fitted(dtype, x) if isinstance(x, int) else x for x in (first, last, increment))
+    _check_arange(first, last, increment, dtype)
     work: type[np.generic]
     if dtype.category <= dtypes.INTEGER:
-        first, last, by = int(first), int(last), int(by)
-        count, work = max(-(-(last - first) // by), 0), np.int64
+        first, last, increment = int(first), int(last), int(increment)
+        count, work = max(-(-(last - first) // increment), 0), np.int64
     else:
-        count, work = ceil((last - first) / by), np.float64
+        count, work = ceil((last - first) / increment), np.float64
     if count >= 2**63:
         raise RuntimeError("invalid size, possible overflow?")
-    key = ("arange", str(first), str(by), count)  # as strings: 0.0 and -0.0 are equal, but differ in sign
-    made = from_table(key, (count,), lambda: first + by * np.arange(count, dtype=work), dtype, where)
+    key = ("arange", str(first), str(increment), count)  # as strings: 0.0 and -0.0 are equal, but differ in sign
+    made = from_table(key, (count,), lambda: first + increment * np.arange(count, dtype=work), dtype, where)
     if out is not None and out.numel() not in (0, count):
         warn(
             f"The number of elements in the out tensor of shape {size_text(out.shape)} is {out.numel()} which does not "
             f"match the computed number of elements {count}. Note that this may occur as a result of rounding error. "
             f"The out tensor will be resized to a tensor of shape ({count},)."
         )
-    return into_all(out, with_grad(made, requires_grad))
+    return into_flat(out, with_grad(made, requires_grad))
+
+
+def _arange_bounds(bounds: tuple[Any, ...], start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
+    """The start, end and step of ``arange``, from its positional and its keyword arguments.
+
+    Raises:
+        TypeError: for a missing end, too many arguments, and arguments that are not real numbers.
+    """
+    positional = [_number(b) for b in bounds]
+    if len(positional) == 1 and end is None:
+        positional = [0 if start is None else _number(start), *positional]
+    named = dict(zip(("start", "end", "step"), positional))
+    first = named.get("start", 0 if start is None else _number(start))
+    last = named.get("end", _number(end))
+    increment = named.get("step", 1 if step is None else _number(step))
+    if last is None or len(positional) > 3:
+        raise wrong_combination("arange", bounds)
+    for name, value in (("end", last), ("start", first), ("step", increment)):
+        if not isinstance(value, bool | int | float):
+            raise wrong_argument("arange", name, 1, "Number", value)
+        dtypes.plain_number(value)
+    return first, last, increment
+
+
+def _check_arange(first: Any, last: Any, increment: Any, dtype: Dtype) -> None:
+    if increment == 0 or (dtype.category <= dtypes.INTEGER and int(increment) == 0):
+        raise (RuntimeError if increment == 0 else ValueError)("step must be nonzero")
+    if not (np.isfinite(first) and np.isfinite(last)):
+        raise RuntimeError(f"unsupported range: {first} -> {last}")
+    if (increment > 0) != (last >= first) and last != first:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
 
 
 @composite(
@@ -125,11 +139,11 @@ def range_(
     start, end = (0, start) if end is None else (start, end)
     count = int((end - start) / step) + 1
     dtype = dtypes.wanted("range", dtype)
-    check_given(out, dtype, device, layout)
+    check_options(out, dtype, device, layout)
     dtype = dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
     key = ("arange", str(start), str(step), count)
     made = from_table(key, (count,), lambda: start + step * np.arange(count, dtype=np.float64), dtype, place(device))
-    return into_all(out, with_grad(made, requires_grad))
+    return into_flat(out, with_grad(made, requires_grad))
 
 
 _DEPRECATED_RANGE = (
@@ -176,23 +190,24 @@ def linspace(
         raise wrong_combination("linspace", (start, end, steps))
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    dtype = of_ends("linspace", first, last, dtypes.wanted("linspace", dtype), out, device, layout)
+    dtype = endpoints_dtype("linspace", first, last, dtypes.wanted("linspace", dtype), out, device, layout)
     if dtype in dtypes.FLOAT8:
         raise lacks("linspace_cpu", dtype)
     key = ("linspace", str(first), str(last), steps)
-    made = from_table(key, (steps,), lambda: _even(first, last, steps, dtype), dtype, place(device))
-    return into_all(out, with_grad(made, requires_grad))
+    made = from_table(key, (steps,), lambda: _linspace_values(first, last, steps, dtype), dtype, place(device))
+    return into_flat(out, with_grad(made, requires_grad))
 
 
-def of_ends(
+def endpoints_dtype(
     name: str, first: Any, last: Any, dtype: Dtype | None, out: Tensor | None, device: Any, layout: Any
 ) -> Dtype:
-    """The dtype of numbers between two ends, which may be complex.
+    """The dtype of a range between two endpoints, which may be complex.
 
     Raises:
-        RuntimeError: for complex ends with a real dtype, out-of-range ends, and an ``out`` of another dtype or device.
+        RuntimeError: for complex endpoints with a real dtype, out-of-range endpoints, and an ``out`` of another dtype
+            or device.
     """
-    check_given(out, dtype, device, layout)
+    check_options(out, dtype, device, layout)
     is_complex = isinstance(first, complex) or isinstance(last, complex)
     if dtype is None:
         dtype = out.dtype if out is not None else dtypes.get_default_dtype()
@@ -207,8 +222,8 @@ def of_ends(
     return dtype
 
 
-def _even(first: Any, last: Any, steps: int, dtype: Dtype) -> np.ndarray:
-    """Computed from both ends towards the middle, so that both ends are exact."""
+def _linspace_values(first: Any, last: Any, steps: int, dtype: Dtype) -> np.ndarray:
+    """The values of ``linspace``, computed from both endpoints towards the middle, so that both are exact."""
     kind = dtype.numpy
     assert kind is not None
     work: Any = np.float64 if dtype.category <= dtypes.INTEGER else kind
@@ -216,10 +231,10 @@ def _even(first: Any, last: Any, steps: int, dtype: Dtype) -> np.ndarray:
     if steps == 1:
         return np.asarray([a]).astype(kind)
     index = np.arange(steps)
-    by = ((b - a) / np.asarray(max(steps - 1, 1), work)).astype(work) if steps else a
-    up = a + by * index.astype(work)
-    down = b - by * (steps - 1 - index).astype(work)
-    return np.where(index < steps // 2, up, down).astype(kind)
+    step = ((b - a) / np.asarray(max(steps - 1, 1), work)).astype(work) if steps else a
+    from_first = a + step * index.astype(work)
+    from_last = b - step * (steps - 1 - index).astype(work)
+    return np.where(index < steps // 2, from_first, from_last).astype(kind)
 
 
 @composite(
@@ -241,7 +256,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
     for name, size in (("n", n), ("m", n if m is None else m)):
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
-    check_given(out, dtype, device, layout)
+    check_options(out, dtype, device, layout)
     dtype = dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
     made = from_table(
         ("eye", n, m), (n, n if m is None else m), lambda: np.eye(n, m, dtype=dtype.numpy), dtype, place(device)

@@ -1,4 +1,4 @@
-"""Embeddings, and one-hot vectors."""
+"""``embedding`` and ``one_hot``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.transforms import vmap_checks
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import type_text
-from compat._operators.indexing.indices import POSITIONS, outside
+from compat._operators.indexing.indices import INDEX_DTYPES, out_of_range
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
@@ -31,7 +31,7 @@ from funcgrad.primitives.shape import iota, reshape
 def _check_embedding(weight: Tensor, indices: Tensor, *_: Any) -> None:
     if weight.dim() != 2:
         raise RuntimeError("'weight' must be 2-D")
-    if indices.dtype not in POSITIONS:
+    if indices.dtype not in INDEX_DTYPES:
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"{type_text(indices.dtype)} instead (while checking arguments for embedding)"
@@ -39,7 +39,7 @@ def _check_embedding(weight: Tensor, indices: Tensor, *_: Any) -> None:
 
 
 def _inspect_embedding(weight: Tensor, indices: Tensor, *_: Any) -> None:
-    if outside(indices, 0, weight.shape[0]) is not None:
+    if out_of_range(indices, 0, weight.shape[0]) is not None:
         raise IndexError("index out of range in self")
 
 
@@ -59,19 +59,19 @@ def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
 def embedding_backward(ct: Any, weight: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool) -> Any:
     rows, width = type_of(weight).shape
     count = type_of(indices).size
-    places = reshape(indices, shape=(count,))
+    flat = reshape(indices, shape=(count,))
     ct = reshape(ct, shape=(count, width))
     if padding_idx >= 0:
-        ct = np.where(reshape(np.equal(places, padding_idx), shape=(count, 1)), e.number(0, ct), ct)
+        ct = np.where(reshape(np.equal(flat, padding_idx), shape=(count, 1)), e.number(0, ct), ct)
     if scale_grad_by_freq:
-        times = np.at(np.zeros((rows,), type_of(ct).dtype))[places].add(1)
-        ct = np.divide(ct, reshape(take_slices(times, places, axis=0, mode="clip"), shape=(count, 1)))
-    return np.at(np.zeros((rows, width), type_of(ct).dtype))[places].add(ct)
+        frequencies = np.at(np.zeros((rows,), type_of(ct).dtype))[flat].add(1)
+        ct = np.divide(ct, reshape(take_slices(frequencies, flat, axis=0, mode="clip"), shape=(count, 1)))
+    return np.at(np.zeros((rows, width), type_of(ct).dtype))[flat].add(ct)
 
 
 @embedding.gradient_if("sparse")
-def embedding_rows(node: Any, grad: Tensor) -> Tensor:
-    """The gradient as a sparse tensor: a row for each index."""
+def embedding_sparse_gradient(node: Any, grad: Tensor) -> Tensor:
+    """The gradient as a sparse tensor with one row for each index."""
     if node._saved_scale_grad_by_freq:
         raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
     indices, rows, padding = node._saved_indices, node._saved_weight_sym_argsize_0, node._saved_padding_idx
@@ -79,29 +79,35 @@ def embedding_rows(node: Any, grad: Tensor) -> Tensor:
 
 
 def row_gradient(indices: Tensor, gradients: Tensor, rows: int, padding: int) -> Tensor:
-    """The gradient of a table with so many rows, from that of the rows looked up, excluding padding."""
+    """The gradient of an embedding table as a sparse tensor.
+
+    Args:
+        indices: a vector of indices into the table.
+        gradients: the gradient of the row for each index.
+        rows: the number of rows of the table.
+        padding: the index of a row without a gradient; negative for none.
+    """
     torch = names_of("torch")
     if 0 <= padding < rows:
-        (kept,) = numpy.nonzero(array_of(indices) != padding)
-        places = from_array(kept)
-        indices, gradients = indices.index_select(0, places), gradients.index_select(0, places)
+        kept = from_array(numpy.flatnonzero(array_of(indices) != padding))
+        indices, gradients = indices.index_select(0, kept), gradients.index_select(0, kept)
     size = (rows, gradients.shape[1])
     made: Tensor = torch["sparse_coo_tensor"](indices[None].to(dtypes.int64), gradients, size)
     return made
 
 
 def renormalize(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
-    """Scales rows that are looked up and longer than ``max_norm``, in place and without recording."""
+    """Scales the rows at ``indices`` whose norm exceeds ``max_norm``, in place, without recording it."""
     if on_meta(weight):
         return
     table = weight.detach()
-    # Duplicates included, which are written alike: the number of distinct rows would be a new size each time.
-    rows = array_of(indices).reshape(-1)
-    picked = array_of(table)[rows]
-    norms = numpy.linalg.norm(picked.astype(numpy.float64), norm_type, axis=1)
+    # With duplicates, which get equal values: the number of distinct rows would be a new shape to compile each time.
+    indices_array = array_of(indices).reshape(-1)
+    rows = array_of(table)[indices_array]
+    norms = numpy.linalg.norm(rows.astype(numpy.float64), norm_type, axis=1)
     factors = numpy.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
-    shorter = (picked * factors[:, None]).astype(picked.dtype)
-    names_of("torch")["_index_put_"](table, [from_array(rows.astype(numpy.int64))], from_array(shorter))
+    scaled = (rows * factors[:, None]).astype(rows.dtype)
+    names_of("torch")["_index_put_"](table, [from_array(indices_array.astype(numpy.int64))], from_array(scaled))
 
 
 @function("F.embedding")
@@ -109,11 +115,11 @@ def functional_embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The rows of a table at indices.
+    """The rows of ``weight`` at the indices ``input``.
 
     Args:
         input: indices, int32 or int64, of any shape.
-        weight: (rows, width).
+        weight: the embedding table, ``(rows, width)``.
         padding_idx: the index of a row that gets no gradient.
         max_norm: rows that are looked up and whose ``norm_type`` norm is larger are scaled to it, in place.
         scale_grad_by_freq: whether to divide gradients by the number of occurrences.
@@ -134,9 +140,9 @@ def functional_embedding(
     rows = weight.shape[0] if weight.dim() else 0
     if padding_idx is None:
         padding_idx = -1
-    elif not -rows <= padding_idx < rows:
-        raise AssertionError("Padding_idx must be within num_embeddings")
     else:
+        if not -rows <= padding_idx < rows:
+            raise AssertionError("Padding_idx must be within num_embeddings")
         padding_idx %= rows
     if max_norm is not None:
         _check_embedding(weight, input)
@@ -148,8 +154,8 @@ def functional_embedding(
 @aten("one_hot(Tensor self, int classes) -> Tensor", names="", gradients=Gradients(without="input"))
 def one_hot_rows(input, classes):
     size = type_of(input).shape
-    steps = iota(shape=(*size, classes), axis=len(size), dtype=fdtypes.int64)
-    return np.astype(np.equal(reshape(input, shape=(*size, 1)), steps), fdtypes.int64)
+    numbers = iota(shape=(*size, classes), axis=len(size), dtype=fdtypes.int64)
+    return np.astype(np.equal(reshape(input, shape=(*size, 1)), numbers), fdtypes.int64)
 
 
 @composite("one_hot(Tensor self, int num_classes=-1) -> Tensor", names="F.one_hot")

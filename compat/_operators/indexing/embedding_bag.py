@@ -1,4 +1,4 @@
-"""Bags of rows of tables: their sums, means and maxima."""
+"""``embedding_bag``: sums, means and maxima of bags of embeddings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compat._core.transforms.grad_mode import no_grad
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import type_text, warn
 from compat._operators.indexing.embedding import renormalize, row_gradient
-from compat._operators.indexing.indices import POSITIONS, outside
+from compat._operators.indexing.indices import INDEX_DTYPES, out_of_range
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
@@ -35,7 +35,7 @@ def _check_bag(
     per_sample_weights: Tensor | None, include_last_offset: bool, padding_idx: int | None,
 ) -> None:  # fmt: skip
     for name, t in (("indices", indices), ("offsets", offsets)):
-        if t.dtype not in POSITIONS:
+        if t.dtype not in INDEX_DTYPES:
             raise RuntimeError(
                 f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: Long, Int; but "
                 f"got {type_text(t.dtype)} instead (while checking arguments for embedding_bag)"
@@ -69,22 +69,29 @@ def _inspect_bag(weight: Tensor, indices: Tensor, offsets: Tensor, *_: Any) -> N
                 f"offsets[-1] can not be greater than input's length {indices.shape[0]} but got offsets[-1] of "
                 f"{starts[-1]}"
             )
-    found = outside(indices, 0, weight.shape[0])
+    found = out_of_range(indices, 0, weight.shape[0])
     if found is not None:
         values = values_of(indices).ravel()
-        place = int(((values < 0) | (values >= weight.shape[0])).argmax())
+        i = int(((values < 0) | (values >= weight.shape[0])).argmax())
         raise RuntimeError(
-            f"Index {place} of input takes value {values[place]} which is not in the valid range [0, {weight.shape[0]})"
+            f"Index {i} of input takes value {values[i]} which is not in the valid range [0, {weight.shape[0]})"
         )
 
 
 class _Bags:
-    """The bag of each index, and whether the index is included.
+    """The bags of a call.
 
     Args:
-        offsets: ``(bags,)``: the start of each bag; with ``last`` one more, the end of the last bag. PyTorch uses that
-            only in its fast path: otherwise the last bag ends with the indices.
-        padding: an index to exclude, -1 or None for none.
+        offsets: ``(bags,)``, the start of each bag. With ``last`` it has one more element, the end of the last bag,
+            which PyTorch uses only in its fast path: otherwise the last bag contains all remaining indices.
+        padding: the index to exclude; -1 or None for none.
+
+    Attributes:
+        count: the number of bags.
+        size: the number of indices.
+        indices: the indices, int64.
+        of: the bag of each index.
+        included: whether each index is included; None if all are.
     """
 
     def __init__(self, weight: Any, indices: Any, offsets: Any, last: bool, padding: int | None, mode: int):
@@ -95,44 +102,46 @@ class _Bags:
         self.indices = np.astype(indices, fdtypes.int64)
         starts = np.at(np.zeros((self.size + 1,), fdtypes.int64))[np.astype(offsets, fdtypes.int64)].add(1)
         self.of = np.subtract(np.cumsum(starts, axis=0)[: self.size], 1)
-        self.counts = None if padding < 0 else np.not_equal(self.indices, padding)
+        self.included = None if padding < 0 else np.not_equal(self.indices, padding)
 
-    def kept(self, rows: Any, otherwise: float = 0) -> Any:
-        """The bag of each index, with an out-of-range number for excluded indices."""
-        if self.counts is None:
+    def masked(self, rows: Any, fill: float = 0) -> Any:
+        """The rows, one for each index, with those of excluded indices replaced by ``fill``."""
+        if self.included is None:
             return rows
-        return np.where(np.expand_dims(self.counts, 1), rows, e.number(otherwise, rows))
+        return np.where(np.expand_dims(self.included, 1), rows, e.number(fill, rows))
 
     def sums(self, rows: Any) -> Any:
-        """The sum over each bag; indices after the last bag are ignored."""
+        """The sum of the rows of each bag; rows of indices after the last bag are ignored."""
         shape = (self.count + 1, *type_of(rows).shape[1:])
         return np.at(np.zeros(shape, type_of(rows).dtype))[self.of].add(rows)[: self.count]
 
     def sizes(self) -> Any:
-        ones = np.ones((self.size,), fdtypes.int64) if self.counts is None else np.astype(self.counts, fdtypes.int64)
-        return self.sums(ones)
+        """The number of included indices of each bag."""
+        if self.included is None:
+            return self.sums(np.ones((self.size,), fdtypes.int64))
+        return self.sums(np.astype(self.included, fdtypes.int64))
 
-    def spread(self, x: Any) -> Any:
-        """The bag's row for each index; zero after the last bag."""
+    def of_each_index(self, x: Any) -> Any:
+        """The row of ``x``, which has one for each bag, for each index; zero for indices after the last bag."""
         rows = take_slices(x, self.of, axis=0, mode="clip")
         return np.where(np.expand_dims(np.less(self.of, self.count), 1), rows, e.number(0, rows))
 
 
-def _greatest(bags: _Bags, rows: Any) -> tuple[Any, Any]:
-    """The maxima of each bag, and their indices; the first one of equal elements."""
+def _bag_maxima(bags: _Bags, rows: Any) -> tuple[Any, Any]:
+    """The maxima of each bag, and the indices of their rows; of equal elements, the first one's."""
     shape = (bags.count + 1, type_of(rows).shape[1])
-    low = np.full(shape, -float("inf"), type_of(rows).dtype)
-    greatest = np.at(low)[bags.of].max(bags.kept(rows, -float("inf")))
-    hit = np.equal(bags.kept(rows, -float("inf")), take_slices(greatest, bags.of, axis=0, mode="clip"))
-    places = np.where(hit, np.expand_dims(np.arange(bags.size), 1), bags.size)
-    first = np.at(np.full(shape, bags.size, fdtypes.int64))[bags.of].min(np.astype(places, fdtypes.int64))
+    rows = bags.masked(rows, -float("inf"))
+    maxima = np.at(np.full(shape, -float("inf"), type_of(rows).dtype))[bags.of].max(rows)
+    is_maximum = np.equal(rows, take_slices(maxima, bags.of, axis=0, mode="clip"))
+    numbers = np.where(is_maximum, np.expand_dims(np.arange(bags.size), 1), bags.size)
+    first = np.at(np.full(shape, bags.size, fdtypes.int64))[bags.of].min(np.astype(numbers, fdtypes.int64))
     empty = np.expand_dims(np.equal(bags.sizes(), 0), 1)
-    greatest, first = greatest[: bags.count], first[: bags.count]
+    maxima, first = maxima[: bags.count], first[: bags.count]
     if bags.size:
-        owners = take_slices(bags.indices, first, axis=0, mode="clip")
+        indices = take_slices(bags.indices, first, axis=0, mode="clip")
     else:
-        owners = np.zeros(type_of(first).shape, fdtypes.int64)
-    return np.where(empty, e.number(0, greatest), greatest), np.where(empty, 0, owners)
+        indices = np.zeros(type_of(first).shape, fdtypes.int64)
+    return np.where(empty, e.number(0, maxima), maxima), np.where(empty, 0, indices)
 
 
 @aten(
@@ -148,28 +157,28 @@ def _greatest(bags: _Bags, rows: Any) -> tuple[Any, Any]:
 def embedding_bag(
     weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx
 ):
-    """As ``torch.nn.functional.embedding_bag``; also returns the bag of each index, bag sizes, and the indices of
-    maxima."""
+    """``torch.nn.functional.embedding_bag``, and the bag of each index, the bag sizes, and the indices of maxima."""
     bags = _Bags(weight, indices, offsets, include_last_offset, padding_idx, mode)
     rows = take_slices(weight, bags.indices, axis=0, mode="clip")
-    none = np.zeros((bags.count,), fdtypes.int64)
+    zeros = np.zeros((bags.count,), fdtypes.int64)
     wide = fdtypes.int64 in (type_of(indices).dtype, type_of(offsets).dtype)
 
-    def whole(*numbers: Any) -> list[Any]:
-        return [np.astype(n, fdtypes.int64 if wide else fdtypes.int32) for n in numbers]
+    def integers(*arrays: Any) -> list[Any]:
+        return [np.astype(a, fdtypes.int64 if wide else fdtypes.int32) for a in arrays]
 
     if mode == SUM:
         if per_sample_weights is not None:
             rows = np.multiply(rows, np.expand_dims(per_sample_weights, 1))
         # PyTorch's fast path does not compute the bag of each index.
         fast = type_of(weight).dtype != fdtypes.float64 and padding_idx < 0
-        return bags.sums(bags.kept(rows)), *whole(np.zeros((0,), fdtypes.int64) if fast else bags.of, none, none)
+        of = np.zeros((0,), fdtypes.int64) if fast else bags.of
+        return bags.sums(bags.masked(rows)), *integers(of, zeros, zeros)
     sizes = bags.sizes()
     if mode == MAX:
-        greatest, owners = _greatest(bags, rows)
-        return greatest, *whole(bags.of, sizes, owners)
+        maxima, max_indices = _bag_maxima(bags, rows)
+        return maxima, *integers(bags.of, sizes, max_indices)
     divisor = np.astype(np.expand_dims(np.maximum(sizes, 1), 1), type_of(rows).dtype)
-    return np.divide(bags.sums(bags.kept(rows)), divisor), *whole(bags.of, sizes, sizes)
+    return np.divide(bags.sums(bags.masked(rows)), divisor), *integers(bags.of, sizes, sizes)
 
 
 @embedding_bag.backward
@@ -181,20 +190,21 @@ def embedding_bag_backward(
     zero = np.zeros(type_of(weight).shape, type_of(ct0).dtype)
     if mode == MAX:
         width = type_of(weight).shape[1]
-        filled = np.where(np.expand_dims(np.greater(bags.sizes(), 0), 1), ct0, e.number(0, ct0))
-        return np.at(zero)[result3, np.expand_dims(np.arange(width), 0)].add(filled), None
+        nonempty = np.where(np.expand_dims(np.greater(bags.sizes(), 0), 1), ct0, e.number(0, ct0))
+        return np.at(zero)[result3, np.expand_dims(np.arange(width), 0)].add(nonempty), None
     if mode == MEAN:
         ct0 = np.divide(ct0, np.astype(np.expand_dims(np.maximum(bags.sizes(), 1), 1), type_of(ct0).dtype))
-    each = bags.kept(bags.spread(ct0))
-    by_weight = None
+    row_cts = bags.masked(bags.of_each_index(ct0))
+    weights_ct = None
     if per_sample_weights is not None:
         rows = take_slices(weight, bags.indices, axis=0, mode="clip")
-        by_weight = r.reduce_sum(np.multiply(each, rows), axes=(1,))
-        each = np.multiply(each, np.expand_dims(per_sample_weights, 1))
+        weights_ct = r.reduce_sum(np.multiply(row_cts, rows), axes=(1,))
+        row_cts = np.multiply(row_cts, np.expand_dims(per_sample_weights, 1))
     if scale_grad_by_freq:
-        times = np.at(np.zeros((type_of(weight).shape[0],), type_of(each).dtype))[bags.indices].add(1)
-        each = np.divide(each, np.expand_dims(take_slices(times, bags.indices, axis=0, mode="clip"), 1))
-    return np.at(zero)[bags.indices].add(each), by_weight
+        frequencies = np.at(np.zeros((type_of(weight).shape[0],), type_of(row_cts).dtype))[bags.indices].add(1)
+        frequencies = take_slices(frequencies, bags.indices, axis=0, mode="clip")
+        row_cts = np.divide(row_cts, np.expand_dims(frequencies, 1))
+    return np.at(zero)[bags.indices].add(row_cts), weights_ct
 
 
 # ---------------------------------------------------------------- the public function
@@ -230,8 +240,8 @@ def _mode_number(mode: str, scale_grad_by_freq: bool, sparse: bool) -> int:
 
 
 @embedding_bag.gradient_if("sparse")
-def bag_rows(node: Any, grad: Tensor) -> Tensor:
-    """The gradient of a sum or mean as a sparse tensor: a row for each index."""
+def embedding_bag_sparse_gradient(node: Any, grad: Tensor) -> Tensor:
+    """The gradient of a sum or mean as a sparse tensor with one row for each index."""
     if node._saved_mode == MAX:
         raise RuntimeError("embedding_bag: max mode has no sparse gradient")
     indices, offsets, weights = node._saved_indices, node._saved_offsets, node._saved_per_sample_weights
@@ -239,8 +249,8 @@ def bag_rows(node: Any, grad: Tensor) -> Tensor:
     of = numpy.searchsorted(starts, numpy.arange(count), side="right") - 1
     rows = grad.index_select(0, from_array(of.astype(numpy.int64)))
     if node._saved_mode == MEAN:
-        counted = array_of(indices) != node._saved_padding_idx
-        sizes = numpy.bincount(of, counted, grad.shape[0])
+        included = array_of(indices) != node._saved_padding_idx
+        sizes = numpy.bincount(of, included, grad.shape[0])
         rows = rows / from_array(numpy.maximum(sizes, 1)[of]).to(grad.dtype)[:, None]
     elif weights is not None:
         rows = rows * weights[:, None]
@@ -253,16 +263,16 @@ def functional_embedding_bag(
     norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
     per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """The sums, means or maxima of bags of rows of a table.
+    """The sums, means or maxima of bags of rows of ``weight``.
 
     Args:
-        input: indices: ``(bags, n)``, or ``(total,)`` with ``offsets``.
-        weight: ``(rows, width)``.
+        input: indices, ``(bags, n)``, or ``(total,)`` with ``offsets``.
+        weight: the embedding table, ``(rows, width)``.
         offsets: the start of each bag in ``input``.
         max_norm: rows that are looked up and whose ``norm_type`` norm is larger are scaled to it, in place.
         scale_grad_by_freq: whether to divide gradients by the number of occurrences.
         mode: ``"sum"``, ``"mean"`` or ``"max"``.
-        sparse: ignored; gradients are dense.
+        sparse: whether the gradient of ``weight`` is a sparse tensor; not for ``"max"``.
         per_sample_weights: factors of the rows, for ``"sum"``.
         include_last_offset: whether ``offsets`` has one more element, the end of the last bag.
         padding_idx: the index of a row to exclude.
@@ -295,7 +305,7 @@ def functional_embedding_bag(
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
     include_last_offset = include_last_offset and input.dim() == 1
     input, offsets, per_sample_weights = _flattened(input, offsets, per_sample_weights)
-    number = _mode_number(mode, scale_grad_by_freq, sparse)
+    mode_number = _mode_number(mode, scale_grad_by_freq, sparse)
     if max_norm is not None:
         with no_grad():
             renormalize(weight, input.contiguous(), max_norm, norm_type)
@@ -315,7 +325,7 @@ def functional_embedding_bag(
         input.contiguous(),
         offsets.contiguous(),
         scale_grad_by_freq,
-        number,
+        mode_number,
         sparse,
         per_sample_weights,
         include_last_offset,

@@ -16,17 +16,17 @@ from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import size_text, wrap_dim
 from compat._operators.indexing.indices import (
-    POSITIONS,
+    INDEX_DTYPES,
     as_vector,
+    check_in_bounds,
     check_index_size,
-    check_places,
     check_take,
-    counted_from_start,
     extent,
     flat,
-    flat_places,
+    flat_indices,
+    from_start,
     inspect_take,
-    outside,
+    out_of_range,
 )
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
@@ -38,7 +38,7 @@ def _check_select(input: Tensor, dim: int, index: Tensor) -> None:
     wrap_dim(dim, input.dim())
     if index.dim() > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
-    if index.dtype not in POSITIONS:
+    if index.dtype not in INDEX_DTYPES:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if not input.dim() and index.numel() != 1:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)")
@@ -46,7 +46,7 @@ def _check_select(input: Tensor, dim: int, index: Tensor) -> None:
 
 def _inspect_select(input: Tensor, dim: int, index: Tensor) -> None:
     size = extent(input, dim)
-    bad = outside(index, 0, size)
+    bad = out_of_range(index, 0, size)
     if bad is None:
         return
     if input.dim() > 1 and not size:
@@ -98,7 +98,7 @@ def _check_gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool =
 
 
 def _inspect_gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> None:
-    check_places(index, input, wrap_dim(dim, input.dim()))
+    check_in_bounds(index, input, wrap_dim(dim, input.dim()))
 
 
 @aten(
@@ -107,7 +107,7 @@ def _inspect_gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool
     gradients=Gradients(without="index"),
 )  # fmt: skip
 def gather(input, dim, index, *, sparse_grad):
-    """``out[i][j][k] = input[i][index[i][j][k]][k]`` for ``dim=1``, and so on.
+    """The elements at indices along a dimension: for ``dim=1``, ``out[i][j][k] = input[i][index[i][j][k]][k]``.
 
     Args:
         index: int32 or int64, non-negative; no larger than ``input`` except along ``dim``.
@@ -125,21 +125,20 @@ def gather(input, dim, index, *, sparse_grad):
     size = type_of(index).shape
     if not type_of(index).size:
         return reshape(np.at(flat(input))[slice(0, 0)].get(), shape=size)
-    places = flat_places(as_vector(index), type_of(as_vector(input)).shape, dim)
+    places = flat_indices(as_vector(index), type_of(as_vector(input)).shape, dim)
     return reshape(take_slices(flat(input), places, axis=0, mode="clip"), shape=size)
 
 
 @gather.gradient_if("sparse_grad")
-def gather_places(node: Any, grad: Tensor) -> Tensor:
-    """The gradient as a sparse tensor: an element for each index."""
+def gather_sparse_gradient(node: Any, grad: Tensor) -> Tensor:
+    """The gradient as a sparse tensor with one element for each index."""
     size = node._saved_self.shape
     index = array_of(node._saved_index).reshape(-1 if len(size) == 1 else node._saved_index.shape)
     coordinates = numpy.indices(index.shape).reshape(index.ndim, index.size)
     if size:
         coordinates[node.plan.kernel.shows["dim"]] = index.ravel()
-    coordinates = coordinates[: len(size)]
-    places = from_array(coordinates.astype(numpy.int64))
-    made: Tensor = names_of("torch")["sparse_coo_tensor"](places, grad.reshape(-1), size)
+    indices = from_array(coordinates[: len(size)].astype(numpy.int64))
+    made: Tensor = names_of("torch")["sparse_coo_tensor"](indices, grad.reshape(-1), size)
     return made
 
 
@@ -165,15 +164,15 @@ def take(input, index):
         >>> torch.tensor([[1, 2], [3, 4]]).take(torch.tensor([0, -1]))
         tensor([1, 4])
     """
-    row = flat(input)
-    if not type_of(row).size:
-        return reshape(row, shape=type_of(index).shape)
-    return take_slices(row, counted_from_start(index, type_of(row).size), axis=0, mode="clip")
+    elements = flat(input)
+    if not type_of(elements).size:
+        return reshape(elements, shape=type_of(index).shape)
+    return take_slices(elements, from_start(index, type_of(elements).size), axis=0, mode="clip")
 
 
 @composite("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor")
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
-    """As ``gather``, with the other dimensions broadcast; without ``dim``, of the flattened tensor.
+    """``gather`` with the other dimensions broadcast; without ``dim``, from the flattened tensor.
 
     Raises:
         RuntimeError: for indices that are not int64, or have a different number of dimensions.
@@ -198,7 +197,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
     dim = wrap_dim(dim, input.dim())
     common = list(broadcast_size(*[tuple(n for d, n in enumerate(t.shape) if d != dim) for t in (input, indices)]))
     sizes = [[*common[:dim], t.shape[dim], *common[dim:]] if t.dim() else [] for t in (input, indices)]
-    places = indices.expand(sizes[1])
-    return gather.function(
-        input.expand(sizes[0]), dim, places.remainder(input.shape[dim]) if input.dim() else places, out=out
-    )
+    indices = indices.expand(sizes[1])
+    if input.dim():
+        indices = indices.remainder(input.shape[dim])
+    return gather.function(input.expand(sizes[0]), dim, indices, out=out)

@@ -1,4 +1,4 @@
-"""``x[...]`` and ``x[...] = value``: integers, slices, ``None`` and ``...`` as views, tensors and lists as gathers."""
+"""``x[index]`` and ``x[index] = value``: basic indexing by views, advanced indexing by ``index`` and ``index_put_``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ from funcgrad.core.caching import Cache, Group
 from funcgrad.core.errors import explained
 
 _END = 2**63 - 1
-#: The maximum number of cached layouts.
 
 
 def _integer(x: Tensor, dim: int, index: int, position: int = 0) -> Tensor:
@@ -48,16 +47,19 @@ def _integer(x: Tensor, dim: int, index: int, position: int = 0) -> Tensor:
     return select(x, dim, index) if made is None else made
 
 
-#: The layouts of basic indexing of whole buffers: independent of the offset.
+#: The layouts of basic indexing of whole buffers; they do not depend on the offset.
 _cuts: Cache[tuple, Layout] = Cache(Group("layouts of parts", 8192))
 
 
 def _cut(x: Tensor, dim: int, start: int, length: int, step: int) -> Tensor | None:
-    """Basic indexing of a tensor that is all of its storage: a view without a plan, since each index would need its
-    own. None if the view is recorded, or must be made from its base in steps.
+    """Basic indexing, without a plan, of a tensor that is all of its storage: each index would need a plan of its own.
 
     Args:
-        length: the number of elements, ``step`` apart; 0 to remove the dimension.
+        length: the number of elements; 0 to remove the dimension.
+        step: the distance between the elements.
+
+    Returns:
+        The view; None if it must be recorded, or ``x`` is a view that is replayed from its base.
     """
     if mode.watched or (mode.grad and x.requires_grad):
         return None
@@ -69,17 +71,17 @@ def _cut(x: Tensor, dim: int, start: int, length: int, step: int) -> Tensor | No
     if not layout.whole or not layout.numel:
         return None
     key = (layout, dim, length, step)
-    found = _cuts.get(key)
     offset = start * layout.stride[dim]
-    if found is None:
-        found = _cuts.again(key)
-    if found is None:
+    part = _cuts.get(key)
+    if part is None:
+        part = _cuts.again(key)
+    if part is None:
         size, stride = list(layout.size), list(layout.stride)
         size[dim : dim + 1], stride[dim : dim + 1] = ([length], [stride[dim] * step]) if length else ([], [])
-        found = _cuts[key] = layout_of(
+        part = _cuts[key] = layout_of(
             layout.base, tuple(size), tuple(stride), offset, layout.dtype, layout.conj, layout.neg
         )
-    return unrecorded(x, found, offset)
+    return unrecorded(x, part, offset)
 
 
 def _bound(value: Any, default: int) -> int:
@@ -87,18 +89,18 @@ def _bound(value: Any, default: int) -> int:
         return default
     if not hasattr(value, "__index__"):
         raise TypeError("slice indices must be integers or None or have an __index__ method")
-    found: int = value.__index__()
-    if found <= -(2**63):
+    bound: int = value.__index__()
+    if bound <= -(2**63):
         warn(
             "Truncating the start/stop/step of slice. This is likely because of saved old models when the "
             "start/stop/step were larger."
         )
         return -_END
-    return found if found <= _END else _END
+    return min(bound, _END)
 
 
-def _slice(x: Tensor, dim: int, index: slice, whole: bool) -> Tensor:
-    """A slice; a trivial one is no operation unless it is the only index (``whole``)."""
+def _slice(x: Tensor, dim: int, index: slice, only: bool) -> Tensor:
+    """A slice. A trivial one returns ``x`` itself unless it is the ``only`` index."""
     step = _bound(index.step, 1)
     if step == 0:
         raise ValueError("slice step cannot be zero")
@@ -106,8 +108,8 @@ def _slice(x: Tensor, dim: int, index: slice, whole: bool) -> Tensor:
         raise ValueError("step must be greater than zero")
     start, stop = _bound(index.start, 0), _bound(index.stop, _END)
     if not x._layout_.size:
-        return slice_view(x, dim, start, stop, step)  # which raises errors, in PyTorch's order
-    if not whole and start == 0 and step == 1 and stop >= x._layout_.size[dim]:
+        return slice_view(x, dim, start, stop, step)  # raises PyTorch's error
+    if not only and start == 0 and step == 1 and stop >= x._layout_.size[dim]:
         return x
     n = x._layout_.size[dim]
     first, last = (max(b + n, 0) if b < 0 else min(b, n) for b in (start, stop))
@@ -143,31 +145,31 @@ def _as_index(value: Any) -> Tensor:
 
 
 class _Local(threading.local):
-    by_tensors = False
+    batched_indices = False
 
 
 _local = _Local()
 
 
 @contextmanager
-def by_tensors() -> Iterator[None]:
-    """Context in which a 0-d tensor index is kept as a tensor: ``vmap`` may batch it.
+def batched_indices() -> Iterator[None]:
+    """Context in which a 0-d tensor is an advanced index: ``vmap`` may batch it.
 
     Elsewhere its value is read, as in PyTorch, so it must be concrete.
     """
-    before, _local.by_tensors = _local.by_tensors, True
+    before, _local.batched_indices = _local.batched_indices, True
     try:
         yield
     finally:
-        _local.by_tensors = before
+        _local.batched_indices = before
 
 
-def _differs(place: Tensor) -> bool:
-    """Whether a 0-d index is kept as a tensor: it may differ between batch elements."""
-    return _local.by_tensors or (place._layout_.base.traced and bool(vmap_checks.maps(place._storage_.buffer)))
+def _may_be_batched(index: Tensor) -> bool:
+    """Whether a 0-d index may differ between batch elements."""
+    return _local.batched_indices or (index._layout_.base.traced and bool(vmap_checks.maps(index._storage_.buffer)))
 
 
-def _places(index: tuple[Any, ...]) -> int:
+def _indexed_dimensions(index: tuple[Any, ...]) -> int:
     """The number of dimensions that an index consumes."""
     used = 0
     for i in index:
@@ -178,48 +180,46 @@ def _places(index: tuple[Any, ...]) -> int:
 
 
 def _apply(x: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | None]]:
-    """Applies the basic part of an index by views; returns the rest for a gather: a tensor or None per dimension."""
+    """Applies the basic part of an index; also returns the advanced part, a tensor or None for each dimension."""
     parts = [p if _is_basic(p) else _as_index(p) for p in index]
     ndim = x._layout_.ndim
-    used = _places(tuple(parts))
+    used = _indexed_dimensions(tuple(parts))
     if used > ndim:
         raise explained(IndexError(f"too many indices for tensor of dimension {ndim}"), "out-of-range")
-    dim, left = 0, []
-    gathers: dict[int, Tensor] = {}
-    seen = False
+    dim = 0
+    advanced: dict[int, Tensor] = {}
+    expanded = False  # whether an ellipsis has been expanded: later ones have no effect
     for position, p in enumerate(parts):
         if p is None:
             x = unsqueeze(x, dim)
             dim += 1
         elif p is Ellipsis:
-            dim += 0 if seen else ndim - used
-            seen = True
+            dim += 0 if expanded else ndim - used
+            expanded = True
         elif isinstance(p, slice):
             x = _slice(x, dim, p, False)
             dim += 1
         elif isinstance(p, bool):
             x = unsqueeze(x, dim)
-            gathers[dim] = tensor([p])
+            advanced[dim] = tensor([p])
             dim += 1
         elif not isinstance(p, Tensor):
             x = _integer(x, dim, p.__index__(), position)
         elif p.dtype in (dtypes.bool_, dtypes.uint8):
             x = x if p._layout_.ndim else unsqueeze(x, dim)
-            gathers[dim] = p if p._layout_.ndim else unsqueeze(p, 0)
-            dim += gathers[dim]._layout_.ndim
-        elif p._layout_.ndim or _differs(p):
-            gathers[dim] = p
+            advanced[dim] = p if p._layout_.ndim else unsqueeze(p, 0)
+            dim += advanced[dim]._layout_.ndim
+        elif p._layout_.ndim or _may_be_batched(p):
+            advanced[dim] = p
             dim += 1
         else:
             x = _integer(x, dim, int(p), position)
-    if gathers:
-        last = max(gathers)
-        left = [gathers.get(d) for d in range(last + 1)]
-        for d in sorted(gathers, reverse=True):
-            # A mask consumes as many dimensions as it has.
-            if gathers[d].dtype in (dtypes.bool_, dtypes.uint8):
-                del left[d + 1 : d + gathers[d].dim()]
-    return x, left
+    indices = [advanced.get(d) for d in range(max(advanced, default=-1) + 1)]
+    for d in sorted(advanced, reverse=True):
+        # A mask consumes as many dimensions as it has.
+        if advanced[d].dtype in (dtypes.bool_, dtypes.uint8):
+            del indices[d + 1 : d + advanced[d].dim()]
+    return x, indices
 
 
 def _is_basic(p: Any) -> bool:
@@ -228,9 +228,9 @@ def _is_basic(p: Any) -> bool:
     return isinstance(p, np.integer) or (hasattr(p, "__index__") and not isinstance(p, (Tensor, np.ndarray, *ARRAYS)))
 
 
-# The maximum length of a non-tuple sequence of subscripts.
-_LONGEST = 31
-_SEQUENCE = (
+#: The maximum length of a list that is interpreted as a tuple of subscripts.
+_MOST_SUBSCRIPTS = 31
+_LIST_AS_TUPLE = (
     "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
     "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], "
     "which will result either in an error or a different result"
@@ -238,11 +238,11 @@ _SEQUENCE = (
 
 
 def _as_tuple(index: Any) -> tuple[Any, ...]:
-    """Subscripts as a tuple; a list of more than integers is taken as one, as formerly in NumPy."""
+    """Subscripts as a tuple. A short list that contains more than integers is interpreted as one, as PyTorch does."""
     if isinstance(index, tuple):
         return index
-    if isinstance(index, list) and len(index) <= _LONGEST and any(map(_is_subscript, index)):
-        warn(_SEQUENCE)
+    if isinstance(index, list) and len(index) <= _MOST_SUBSCRIPTS and any(map(_is_subscript, index)):
+        warn(_LIST_AS_TUPLE)
         return tuple(index)
     return (index,)
 
@@ -277,28 +277,31 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         return unsqueeze(self, 0)
     if index is Ellipsis:
         return alias(self)
-    found, left = _apply(self, _as_tuple(index))
-    if left:
-        return _gather(found, left)
-    return alias(found) if found is self else found
+    part, indices = _apply(self, _as_tuple(index))
+    if indices:
+        return _gather(part, indices)
+    return alias(part) if part is self else part
 
 
 def _gather(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     if is_large(x._storage_) and not (mode.grad and x.requires_grad):
-        found = _gathered_there(x, indices)
-        if found is not None:
-            return found
+        gathered = _gather_by_numpy(x, indices)
+        if gathered is not None:
+            return gathered
     return names_of("torch")["_index"](x, list(indices))
 
 
-def _gathered_there(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor | None:
-    """Gathers from a large NumPy array by NumPy: a buffer of all of it would be copied after every write. None for
-    indices that NumPy treats differently."""
+def _gather_by_numpy(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor | None:
+    """Gathers from a large NumPy array, which would otherwise be copied to a buffer after every write.
+
+    Returns:
+        The elements; None for indices that NumPy interprets differently.
+    """
     if any(i is not None and (i.dtype is dtypes.uint8 or i._layout_.base.traced) for i in indices):
         return None
-    places = tuple([slice(None) if i is None else array_of(i) for i in indices])
+    key = tuple([slice(None) if i is None else array_of(i) for i in indices])
     try:
-        return from_array(array_over(x._storage_, x._layout_, x._offset_)[places], x.dtype)
+        return from_array(array_over(x._storage_, x._layout_, x._offset_)[key], x.dtype)
     except IndexError:
         return None
 
@@ -328,19 +331,24 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         _write(_slice(self, 0, index, False), value)
         return
     if index is False:
-        return  # empty, whatever the value's size
-    found, left = _apply(self, _as_tuple(None if index is True else index))
-    if left:
+        return  # selects no element; the size of the value is not checked
+    part, indices = _apply(self, _as_tuple(None if index is True else index))
+    if indices:
         value = _without_leading_ones(value) if value._layout_.size[:1] == (1,) else value
-        if not _filled(found, left, value):
-            names_of("torch")["_index_put_"](found, list(left), value)
+        if not _fill_masked(part, indices, value):
+            names_of("torch")["_index_put_"](part, list(indices), value)
     else:
-        _write(found, value)
+        _write(part, value)
 
 
-def _filled(x: Tensor, indices: Sequence[Tensor | None], value: Tensor) -> bool:
-    """Fills where a mask is true, if the index is a mask and nothing is recorded: the number of elements need not be
-    known."""
+def _fill_masked(x: Tensor, indices: Sequence[Tensor | None], value: Tensor) -> bool:
+    """Writes a 0-d value by ``masked_fill_`` if the index is one mask and nothing is recorded.
+
+    Unlike ``index_put_``, this does not read the mask to count its elements.
+
+    Returns:
+        Whether the value was written.
+    """
     mask = indices[0]
     if len(indices) != 1 or mask is None or mask.dtype is not dtypes.bool_ or value._layout_.ndim:
         return False
@@ -359,14 +367,14 @@ def _value(x: Tensor, value: Any) -> Tensor:
     if isinstance(value, bool | int | float | complex | np.generic):
         if isinstance(value, int) and value >= 2**63:
             raise ValueError("Overflow when unpacking long long")
-        # The parts are float64, which has room for more.
+        # PyTorch checks the range of float64 for float16 and bfloat16.
         value = fitted(dtypes.float64 if x.dtype in (dtypes.float16, dtypes.bfloat16) else x.dtype, value)
         return scalar_tensor(value.item() if isinstance(value, np.generic) else value, dtype=x.dtype)
     raise TypeError(f"can't assign a {type_name(value)} to a torch.{x.dtype.scalar_name}Tensor")
 
 
 def _without_leading_ones(value: Tensor) -> Tensor:
-    """The value as a view without leading dimensions of size 1, always a view."""
+    """A view of the value without its leading dimensions of size 1; a new view even if there are none."""
     size = value._layout_.size
     ones = next((i for i, n in enumerate(size) if n != 1), len(size))
     return view_size(value, tuple(size[ones:]))

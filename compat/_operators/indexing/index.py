@@ -18,7 +18,7 @@ from compat._core.transforms.grad_mode import mode
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import size_text
 from compat._operators.indexing.indices import (
-    MASKS,
+    MASK_DTYPES,
     check_indices,
     has_mask,
     index_key,
@@ -30,7 +30,7 @@ from funcgrad import numpy as np
 
 
 def _index_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    """PyTorch iterates over the source, with stride 0 along indexed dimensions, and the indices together."""
+    """The strides of an elementwise operation on the indices and the source, which has stride 0 where it is indexed."""
     source = operands["input"]
     layouts = [operands[f"indices[{i}]"] for i in range(sum(n.startswith("indices[") for n in operands))]
     named = [i is not None for i in layouts]
@@ -70,7 +70,7 @@ def index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
                 [5, 3]])
     """
     if input._view_ is not None:
-        sync(input)  # its node is checked first
+        sync(input)  # errors about the view come before errors about the indices
     check_indices(input, indices)
     found = positions(input, indices)
     made: Tensor = index_positions.function(input, found)
@@ -83,7 +83,7 @@ def _result_size(input: Tensor, indices: Sequence[Tensor | None]) -> tuple[int, 
     """The size of ``input[indices]``."""
     given = [i is not None for i in indices]
     sizes = [tuple(i.shape) for i in indices if i is not None]
-    common = broadcast_size(*sizes) if not any(i is not None and i.dtype in MASKS for i in indices) else ()
+    common = broadcast_size(*sizes) if not any(i is not None and i.dtype in MASK_DTYPES for i in indices) else ()
     rest = [d for d in range(input.dim()) if d >= len(given) or not given[d]]
     first = given.index(True)
     at = first if all(given[first : first + sum(given)]) else 0
@@ -102,7 +102,7 @@ def _check_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, 
 
 
 def _check_put_size(input: Tensor, indices: Sequence[Tensor | None], values: Tensor) -> None:
-    if any(i is not None and i.dtype in MASKS for i in indices):
+    if any(i is not None and i.dtype in MASK_DTYPES for i in indices):
         return
     size = _result_size(input, indices)
     given = tuple(values.shape)
@@ -143,16 +143,15 @@ def put_positions(input, indices, values, accumulate):
 def _put_arguments(
     input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool
 ) -> tuple[list[Tensor | None], Tensor]:
-    """The indices and values to write; a mask is kept if a single value is written."""
+    """The indices and values to write; masks are replaced by indices, except a single one for a value to fill with."""
     if not any(i is not None for i in indices):
         raise RuntimeError("at least one index must be provided")
     check_indices(input, indices)
-    only = indices[0] if len(indices) == 1 else None
-    if only is not None and only.dtype is dtypes.bool_ and only.shape == input.shape[: only.dim()]:
+    mask = indices[0] if len(indices) == 1 else None
+    if mask is not None and mask.dtype is dtypes.bool_ and mask.shape == input.shape[: mask.dim()]:
         if not accumulate and values.numel() == 1:
-            # PyTorch fills then, which casts.
-            values = values.to(input.dtype)
-        trailing = input.dim() - only.dim()
+            values = values.to(input.dtype)  # as PyTorch's masked_fill
+        trailing = input.dim() - mask.dim()
         if values.dim() == trailing + 1 and values.shape[0] == 1:
             values = values[0]
         if values.dim() <= trailing and _broadcasts(values.shape, input.shape):

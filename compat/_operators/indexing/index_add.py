@@ -12,15 +12,16 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.errors import size_text, wrap_dim
 from compat._core.types.scalar_conversion import fitted
-from compat._operators.indexing.indices import as_vector, check_places, extent, flat, outside, put_at
+from compat._operators.indexing.indices import as_vector, check_in_bounds, extent, flat, out_of_range, put_at
 from compat._operators.indexing.scatter import is_tensor
-from compat._operators.pointwise.scalars import as_dtype_of
+from compat._operators.pointwise.declare import as_dtype_of
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape
 
 
 def _written(input: Any, dim: int, index: Any, how: str, value: Any) -> Any:
+    """``input`` with ``value`` written (``how``: "add", "set" or "fill") to the slices at indices along ``dim``."""
     if not type_of(input).shape:
         value = reshape(value, shape=(type_of(value).size,)) if type_of(value).shape else value
     elif not type_of(value).shape and how != "fill":
@@ -75,8 +76,8 @@ def _check_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha:
 def _inspect_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> None:
     if input.dim() > 1:
         if input.numel():
-            check_places(index, input, wrap_dim(dim, input.dim()))
-    elif outside(index, 0, extent(input, dim)) is not None:
+            check_in_bounds(index, input, wrap_dim(dim, input.dim()))
+    elif out_of_range(index, 0, extent(input, dim)) is not None:
         raise IndexError("index out of range in self")
 
 
@@ -98,7 +99,7 @@ def index_add(input, dim, index, source, *, alpha):
         tensor([0., 0., 3.])
     """
     if not type_of(input).size:
-        return input  # empty, whatever the indices
+        return input  # even for indices that are out of bounds
     return _written(input, dim, index, "add", np.multiply(as_dtype_of(alpha, source), source))
 
 
@@ -120,12 +121,12 @@ def _check_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
             f"index_copy_(): self and source expected to have the same dtype, but got (self) {input.dtype.scalar_name} "
             f"and (source) {source.dtype.scalar_name}"
         )
-    mine, theirs = ([n for d, n in enumerate(t.shape) if d != along] for t in (input, source))
-    if mine != theirs:
+    destination_slice, source_slice = ([n for d, n in enumerate(t.shape) if d != along] for t in (input, source))
+    if destination_slice != source_slice:
         raise RuntimeError(
             "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
-            f"{' '.join(map(str, mine))} at dimension {along} and source slice shape: {' '.join(map(str, theirs))} at "
-            f"dimension {along}."
+            f"{' '.join(map(str, destination_slice))} at dimension {along} and source slice shape: "
+            f"{' '.join(map(str, source_slice))} at dimension {along}."
         )
     count = source.shape[along] if source.dim() else 1
     if index.numel() != count:
@@ -137,13 +138,13 @@ def _check_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
 def _inspect_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
     along = wrap_dim(dim, input.dim())
     if not input.numel() and index.numel():
-        # An empty tensor has no slices: PyTorch raises when it makes one to write to.
+        # An empty tensor has no slices: PyTorch raises an error when it creates the view of one to write to.
         size = [1 if d == along else n for d, n in enumerate(input.shape)]
-        steps = [0 if d == along else n for d, n in enumerate(input.stride())]
-        check_room(input._storage_, input.element_size(), size, steps, input._offset_)
+        stride = [0 if d == along else n for d, n in enumerate(input.stride())]
+        check_room(input._storage_, input.element_size(), size, stride, input._offset_)
         if 0 in size:
             return
-    bad = outside(index, 0, extent(input, along))
+    bad = out_of_range(index, 0, extent(input, along))
     if bad is not None:
         raise IndexError(
             f"index_copy_(): index {bad} is out of bounds for dimension {along} with size {extent(input, along)}"
@@ -151,7 +152,7 @@ def _inspect_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Non
 
 
 def _inspect_copied(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
-    """The written tensor is a dense copy."""
+    """The check of ``index_copy``, which writes into a dense copy of ``input``."""
     _inspect_copy(input if input.numel() else input.detach().clone(), dim, index, source)
 
 
@@ -191,8 +192,8 @@ def _check_index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Non
         raise RuntimeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
         )
-    given = value.is_complex() if isinstance(value, Tensor) else isinstance(value, complex)
-    if given and not input.dtype.is_complex:
+    is_complex = value.is_complex() if isinstance(value, Tensor) else isinstance(value, complex)
+    if is_complex and not input.dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
 
 
@@ -201,13 +202,13 @@ def _inspect_index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> N
     along = wrap_dim(dim, input.dim())
     n = extent(input, along)
     if not input.numel():
-        # PyTorch checks only as many rows as there are indices.
+        # PyTorch creates a view of as many slices as there are indices.
         size = [index.numel() if d == along else m for d, m in enumerate(input.shape)]
-        steps = [0 if d == along else step for d, step in enumerate(input.stride())]
-        check_room(input._storage_, input.element_size(), size, steps, input._offset_)
+        stride = [0 if d == along else s for d, s in enumerate(input.stride())]
+        check_room(input._storage_, input.element_size(), size, stride, input._offset_)
         if 0 in size:
             return
-    bad = outside(index, -n, n)
+    bad = out_of_range(index, -n, n)
     if bad is not None:
         raise IndexError(f"index {bad} is out of bounds for dimension {along} with size {n}")
 

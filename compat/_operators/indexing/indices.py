@@ -1,4 +1,4 @@
-"""Index tensors and masks: their checks, and their conversion to positions."""
+"""Checks and conversions of index tensors and masks."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.shape import iota, reshape
 
 #: The dtypes of indices.
-POSITIONS = (dtypes.int64, dtypes.int32)
-MASKS = (dtypes.bool_, dtypes.uint8)
-_BYTES = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
+INDEX_DTYPES = (dtypes.int64, dtypes.int32)
+#: The dtypes of masks.
+MASK_DTYPES = (dtypes.bool_, dtypes.uint8)
+_UINT8_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 
 
-def outside(index: Tensor, low: int, high: int) -> int | None:
-    """The first concrete index not in ``range(low, high)``; None if there is none."""
+def out_of_range(index: Tensor, low: int, high: int) -> int | None:
+    """The first index that is not in ``range(low, high)``; None if there is none or the values are not known."""
     values = values_of(index)
     if not values.size or (values.min() >= low and values.max() < high):
         return None
@@ -40,23 +41,22 @@ def extent(input: Tensor, dim: int) -> int:
     return input.shape[wrap_dim(dim, input.dim())] if input.dim() else 1
 
 
-def check_places(index: Tensor, input: Tensor, dim: int) -> None:
+def check_in_bounds(index: Tensor, input: Tensor, dim: int) -> None:
     """Checks that indices are in bounds of a dimension.
 
     Raises:
-        RuntimeError: naming the first that is not.
+        RuntimeError: naming the first index that is out of bounds.
     """
     n = extent(input, dim)
-    bad = outside(index, 0, n)
+    bad = out_of_range(index, 0, n)
     if bad is not None:
         raise RuntimeError(f"index {bad} is out of bounds for dimension {dim} with size {n}")
 
 
-def nonzero_places(mask: Tensor, asks: str = "index") -> tuple[Tensor, ...]:
-    """The positions where a mask is true, a tensor per dimension; reads the values, for the operation that needs
-    them."""
-    vmap_checks.check_counted(asks, mask)
-    if state.modes:  # which intercept an operation for it
+def nonzero_indices(mask: Tensor, function: str = "index") -> tuple[Tensor, ...]:
+    """The indices where a mask is true, one tensor for each dimension; ``function`` reads the values of the mask."""
+    vmap_checks.check_counted(function, mask)
+    if state.modes:  # dispatch modes intercept ``nonzero``
         return tuple((mask if mask.dim() else mask.reshape(1)).nonzero().unbind(1))
     values = array_of(mask)
     return tuple(
@@ -74,20 +74,20 @@ def flat(x: Any) -> Any:
     return reshape(x, shape=(type_of(x).size,))
 
 
-def flat_places(index: Any, shape: tuple[int, ...], dim: int) -> Any:
-    """The flat index of ``x[i0, .., index[i0, .., ik, ..], .., ik]``, with the indices along ``dim``."""
+def flat_indices(index: Any, shape: tuple[int, ...], dim: int) -> Any:
+    """Indices along ``dim``, as of ``gather``, as indices into the flattened array of a shape."""
     strides = contiguous_strides(shape)
     size = type_of(index).shape
-    places = e.mul(np.astype(index, fdtypes.int64), numpy.int64(strides[dim]))
+    flat_index = e.mul(np.astype(index, fdtypes.int64), numpy.int64(strides[dim]))
     for d in range(len(shape)):
         if d != dim and size[d] > 1:
-            steps = e.mul(iota(shape=size, axis=d, dtype=fdtypes.int64), numpy.int64(strides[d]))
-            places = e.add(places, steps)
-    return places
+            offsets = e.mul(iota(shape=size, axis=d, dtype=fdtypes.int64), numpy.int64(strides[d]))
+            flat_index = e.add(flat_index, offsets)
+    return flat_index
 
 
-def counted_from_start(index: Any, size: int) -> Any:
-    """Indices with negative ones, counted from the end, made non-negative."""
+def from_start(index: Any, size: int) -> Any:
+    """Indices with ``size`` added to negative ones, which count from the end."""
     return np.where(np.less(index, 0), np.add(index, size), index)
 
 
@@ -102,9 +102,9 @@ def check_indices(input: Tensor, indices: Sequence[Tensor | None], *_: Any) -> N
             IndexError(f"too many indices for tensor of dimension {input.dim()} (got {len(indices)})"), "out-of-range"
         )
     given = [i for i in indices if i is not None]
-    if any(i.dtype not in (*POSITIONS, *MASKS) for i in given):
+    if any(i.dtype not in (*INDEX_DTYPES, *MASK_DTYPES) for i in given):
         raise explained(IndexError("tensors used as indices must be long, int, byte or bool tensors"), "dtype-mismatch")
-    if given and not any(i.dtype in MASKS for i in given):
+    if given and not any(i.dtype in MASK_DTYPES for i in given):
         try:
             common = broadcast_size(*[tuple(i.shape) for i in given])
             if 0 not in common and any(n == 0 and i is not None for i, n in zip(indices, input.shape)):
@@ -120,25 +120,24 @@ def inspect_indices(input: Tensor, indices: Sequence[Tensor | None], *_: Any) ->
     """Checks that the indices are in bounds of the tensor.
 
     Raises:
-        IndexError: naming the first that is not.
+        IndexError: naming the first index that is out of bounds.
     """
     given = [(index, input.shape[d]) for d, index in enumerate(indices) if index is not None]
     if 0 in input.shape[len(indices) :] or any(not input.shape[d] for d, i in enumerate(indices) if i is None):
         return  # no element is read
-    for place, (index, size) in enumerate(given):
-        bad = outside(index, -size, size) if index.dtype not in MASKS else None
+    for dim, (index, size) in enumerate(given):  # PyTorch counts only the indexed dimensions
+        bad = out_of_range(index, -size, size) if index.dtype not in MASK_DTYPES else None
         if bad is not None:
-            # PyTorch counts only the indexed dimensions.
-            raise IndexError(f"index {bad} is out of bounds for dimension {place} with size {size}")
+            raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
 
 
 def has_mask(indices: Sequence[Tensor | None]) -> bool:
     """Whether some indices are masks."""
-    return any(i is not None and i.dtype in MASKS for i in indices)
+    return any(i is not None and i.dtype in MASK_DTYPES for i in indices)
 
 
 def positions(input: Tensor, indices: Sequence[Tensor | None]) -> list[Tensor | None]:
-    """The indices with masks replaced by the positions where they are true.
+    """The indices with masks replaced by the indices where they are true.
 
     Raises:
         IndexError: for a mask whose size does not match its dimensions.
@@ -147,12 +146,12 @@ def positions(input: Tensor, indices: Sequence[Tensor | None]) -> list[Tensor | 
         return list(indices)
     found: list[Tensor | None] = []
     for i in indices:
-        if i is None or i.dtype not in MASKS:
+        if i is None or i.dtype not in MASK_DTYPES:
             found.append(i)
             continue
         dim = len(found)
         if i.dtype is dtypes.uint8:
-            warn(_BYTES)
+            warn(_UINT8_MASK)
         if i.shape != input.shape[dim : dim + i.dim()]:
             bad = next((d for d in range(i.dim()) if input.shape[dim + d : dim + d + 1] != i.shape[d : d + 1]), 0)
             message = (
@@ -160,30 +159,30 @@ def positions(input: Tensor, indices: Sequence[Tensor | None]) -> list[Tensor | 
                 f"tensor {size_text(input.shape)} at index {dim + bad}"
             )
             raise explained(IndexError(message), "shape-mismatch")
-        found.extend(nonzero_places(i))
+        found.extend(nonzero_indices(i))
     return found
 
 
 def index_key(indices: Sequence[Any]) -> tuple[Any, ...]:
-    """Indices per dimension as NumPy writes them."""
+    """Indices, one for each dimension, as a key of NumPy's indexing."""
     return tuple(slice(None) if i is None else i for i in indices)
 
 
 def check_index_size(input: Tensor, dim: int, index: Tensor, name: str, source: Any = None) -> None:
-    """Checks the sizes of an index and of the source against a tensor, along a dimension.
+    """Checks the dtype and number of dimensions of an index along a dimension, and the dtype of a source.
 
     Raises:
-        RuntimeError: for another dtype than int32 or int64, a different number of dimensions, or an output of another
-            dtype.
+        RuntimeError: for an index of another dtype than int32 and int64 or with another number of dimensions than
+            ``input``, and for a source of another dtype.
     """
     wrap_dim(dim, input.dim())
-    if index.numel() and index.dtype not in POSITIONS:
+    if index.numel() and index.dtype not in INDEX_DTYPES:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     if isinstance(source, Tensor) and input.dtype is not source.dtype:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
     if index.numel() and max(index.dim(), 1) != max(input.dim(), 1):
-        what = "input" if name == "gather" else "self"
-        raise RuntimeError(f"Index tensor must have the same number of dimensions as {what} tensor")
+        indexed = "input" if name == "gather" else "self"
+        raise RuntimeError(f"Index tensor must have the same number of dimensions as {indexed} tensor")
 
 
 def check_take(input: Tensor, index: Tensor, name: str = "take") -> None:
@@ -204,18 +203,18 @@ def inspect_take(input: Tensor, index: Tensor, *_: Any) -> None:
     """Checks that a flat index is in bounds.
 
     Raises:
-        IndexError: naming the first index that is not.
+        IndexError: naming the first index that is out of bounds.
     """
     n = input.numel()
-    bad = outside(index, -n, n)
+    bad = out_of_range(index, -n, n)
     if bad is not None:
         raise IndexError(f"out of range: tried to access index {bad} on a tensor of {n} elements.")
 
 
 def put_at(x: Any, key: Any, how: str, value: Any) -> Any:
-    """``x`` with values set, added or multiplied (``how``) at a key; for booleans as logical or, and.
+    """``x`` with values set, added or multiplied (``how``) at a key; for bools, added by "or", multiplied by "and".
 
-    Each of several values that are set at one element gets the whole gradient of the element.
+    If several values are set at one element, each of them gets the element's whole gradient, as in PyTorch.
     """
     if how == "set":
         return np.at(x)[key].set(value, every=True)

@@ -1,4 +1,4 @@
-"""Masks: ``masked_select``, ``masked_scatter``, ``nonzero``, ``argwhere``."""
+"""Operators that read masks: ``masked_select``, ``masked_scatter``, ``nonzero``, ``argwhere``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from compat._core.tensor.tensor import Tensor, array_of, from_array, from_buffer
 from compat._core.transforms import vmap_checks
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import lacks
-from compat._operators.indexing.indices import flat, nonzero_places
+from compat._operators.indexing.indices import flat, nonzero_indices
 from compat._operators.shape.vmap_fallback import sequential_vmap
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
@@ -28,11 +28,7 @@ from funcgrad.primitives.shape import reshape
 
 
 def check_mask(input: Tensor, mask: Tensor, *_: Any) -> None:
-    """Checks that a mask is a bool tensor that broadcasts.
-
-    Raises:
-        RuntimeError: otherwise.
-    """
+    """Checks that a mask is a bool tensor whose shape broadcasts with the input's."""
     if mask.dtype is not dtypes.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     broadcast_size(tuple(mask.shape), tuple(input.shape))
@@ -62,7 +58,7 @@ def masked_select_backward(ct: Any, input: Any, mask: Any) -> Any:
 
 @composite("masked_select(Tensor self, Tensor mask) -> Tensor")
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements where a mask is true, as a vector; both broadcast.
+    """The elements where a mask is true, as a vector; input and mask are broadcast.
 
     Raises:
         RuntimeError: for a mask that is not bool, or does not broadcast.
@@ -81,7 +77,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
 
 @composite("nonzero(Tensor self, *, bool as_tuple=False) -> Tensor")
 def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Any:
-    """The positions of nonzero elements: a row of indices for each, or, with ``as_tuple``, a tensor per dimension.
+    """The indices of nonzero elements, one row for each; with ``as_tuple``, one tensor for each dimension.
 
     Example:
         >>> torch.nonzero(torch.tensor([0, 7, 7]))
@@ -91,7 +87,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None)
     if as_tuple:
         if out is not None:
             raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
-        return nonzero_places(input, "nonzero")
+        return nonzero_indices(input, "nonzero")
     vmap_checks.check_counted("nonzero", input)
     if input.dtype in dtypes.FLOAT8:
         raise lacks("nonzero_count_cpu", input.dtype)
@@ -120,7 +116,7 @@ def _columns(rows: numpy.ndarray) -> Tensor:
 @composite("argwhere(Tensor self) -> Tensor")
 @sequential_vmap("argwhere")
 def argwhere(input: Tensor) -> Tensor:
-    """The positions of nonzero elements, a row of indices for each.
+    """The indices of nonzero elements, one row for each.
 
     Example:
         >>> torch.argwhere(torch.tensor([0, 5, 7]))
@@ -146,8 +142,8 @@ def _check_masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> None:
 def _inspect_masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> None:
     if mask._layout_.base.traced:
         return
-    wanted = int(numpy.broadcast_to(values_of(mask), broadcast_size(tuple(mask.shape), tuple(input.shape))).sum())
-    if wanted > source.numel():
+    count = int(numpy.broadcast_to(values_of(mask), broadcast_size(tuple(mask.shape), tuple(input.shape))).sum())
+    if count > source.numel():
         raise RuntimeError("Number of elements of source < number of ones in mask")
 
 

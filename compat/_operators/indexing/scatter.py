@@ -13,16 +13,16 @@ from compat._core.types.errors import size_text, wrap_dim
 from compat._core.types.scalar_conversion import fits, fitted
 from compat._operators.indexing.indices import (
     as_vector,
+    check_in_bounds,
     check_index_size,
-    check_places,
     check_take,
-    counted_from_start,
     flat,
-    flat_places,
+    flat_indices,
+    from_start,
     inspect_take,
     put_at,
 )
-from compat._operators.pointwise.scalars import as_dtype_of
+from compat._operators.pointwise.declare import as_dtype_of
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape
@@ -66,9 +66,9 @@ def put(input, index, source, accumulate):
         tensor([[0., 5.],
                 [0., 0.]])
     """
-    row = flat(input)
-    places = counted_from_start(flat(index), type_of(row).size)
-    return reshape(put_at(row, places, "add" if accumulate else "set", flat(source)), shape=type_of(input).shape)
+    elements = flat(input)
+    key = from_start(flat(index), type_of(elements).size)
+    return reshape(put_at(elements, key, "add" if accumulate else "set", flat(source)), shape=type_of(input).shape)
 
 
 # ---------------------------------------------------------------- scatter
@@ -84,53 +84,49 @@ def _extents(t: Tensor) -> tuple[int, ...]:
 
 
 def check_scattered(input: Tensor, along: int, index: Tensor, src: Tensor | None) -> None:
-    """Checks that an index is no larger than the written tensor except along one dimension, and than ``src``, if given.
+    """Checks that an index is not larger than the input except along one dimension, and not larger than ``src``.
 
     Raises:
-        RuntimeError: otherwise.
+        RuntimeError: for a larger index.
         IndexError: for a ``src`` of fewer dimensions, as in PyTorch.
     """
     if not index.numel():
         return
     sizes = _extents(index)
-    wrong = any(n > m for d, (n, m) in enumerate(zip(sizes, _extents(input))) if d != along)
-    no_larger = ""
+    larger = any(n > m for d, (n, m) in enumerate(zip(sizes, _extents(input))) if d != along)
+    src_condition = ""
     if src is not None:
-        for d, n in enumerate(sizes if not wrong else ()):
-            wrong = wrong or n > (src.shape[wrap_dim(d, src.dim())] if src.dim() else 1)
-            if wrong:
-                break
+        larger = larger or any(n > (src.shape[wrap_dim(d, src.dim())] if src.dim() else 1) for d, n in enumerate(sizes))
         if len(sizes) != len(_extents(src)):
             raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
-        no_larger = f" and to be no larger size than src {size_text(src.shape)}"
-    if wrong:
+        src_condition = f" and to be no larger size than src {size_text(src.shape)}"
+    if larger:
         raise RuntimeError(
             f"Expected index {size_text(index.shape)} to be no larger than self {size_text(input.shape)} apart from "
-            f"dimension {along}{no_larger}"
+            f"dimension {along}{src_condition}"
         )
 
 
 def _inspect_scatter(input: Tensor, dim: int, index: Tensor, src: Any = None) -> None:
-    check_places(index, input, wrap_dim(dim, input.dim()))
+    check_in_bounds(index, input, wrap_dim(dim, input.dim()))
     fitted(input.dtype, src)
-
-
-def _corner(src: Any, size: tuple[int, ...]) -> Any:
-    """The part of ``src`` that an index of ``size`` reads."""
-    return src if type_of(src).shape == size else np.at(src)[tuple(slice(0, n) for n in size)].get()
 
 
 def _scattered(input: Any, dim: int, index: Any, value: Any, how: str) -> Any:
     """``input`` with ``value``, a number or an array of the index's size, written (``how``) along a dimension."""
     index = as_vector(index)
-    places = flat(flat_places(index, type_of(as_vector(input)).shape, dim)) if type_of(index).size else None
-    if places is None:
+    if not type_of(index).size:
         return input
-    return reshape(put_at(flat(input), places, how, value), shape=type_of(input).shape)
+    key = flat(flat_indices(index, type_of(as_vector(input)).shape, dim))
+    return reshape(put_at(flat(input), key, how, value), shape=type_of(input).shape)
 
 
 def _source(src: Any, index: Any) -> Any:
-    return flat(_corner(as_vector(src), type_of(as_vector(index)).shape)) if type_of(index).size else None
+    """The elements of ``src`` for an index, flattened: the index may be smaller. None for an empty index."""
+    if not type_of(index).size:
+        return None
+    src, size = as_vector(src), type_of(as_vector(index)).shape
+    return flat(src if type_of(src).shape == size else np.at(src)[tuple(slice(0, n) for n in size)].get())
 
 
 @aten(
@@ -172,7 +168,7 @@ def scatter_number(input, dim, index, value):
     check=_check_scatter, values=_inspect_scatter, gradients=Gradients(without="index"), overlap=Overlap(inputs=True),
 )  # fmt: skip
 def scatter_add(input, dim, index, src):
-    """As ``scatter``, adding.
+    """``scatter`` that adds the values to the elements.
 
     Example:
         >>> torch.zeros(3).scatter_add(0, torch.tensor([2, 2]), torch.tensor([1.0, 2.0]))
@@ -209,32 +205,36 @@ def scatter_number_reduced(input, dim, index, value, *, reduce):
     return _scattered(input, dim, index, as_dtype_of(value, input), reduce)
 
 
-def _publish_scatter(name: str, run: Callable[[Any], Callable[..., Any]], *names: str) -> Callable[..., Any]:
-    """One function for a tensor or a number, under either of its names, that replaces, adds or multiplies."""
+def _publish_scatter(name: str, variant: str, *names: str) -> Callable[..., Any]:
+    """The public function for all four overloads.
+
+    Args:
+        variant: the variant of the operators that it calls, ``function`` or ``inplace``.
+    """
 
     def public(input: Tensor, dim: int, index: Tensor, *args: Any, **kwargs: Any) -> Any:
-        found = [*args, *(kwargs.pop(n) for n in ("src", "value") if n in kwargs)]
-        if len(found) != 1:
+        sources = [*args, *(kwargs.pop(n) for n in ("src", "value") if n in kwargs)]
+        if len(sources) != 1:
             raise TypeError(f"{name}() received an invalid combination of arguments - wanted one of src and value")
-        (source,) = found
-        tensor = isinstance(source, Tensor)
-        if "reduce" not in kwargs:
-            return run(scatter_tensor if tensor else scatter_number)(input, dim, index, source, **kwargs)
-        declared = scatter_tensor_reduced if tensor else scatter_number_reduced
-        return run(declared)(input, dim, index, source, **kwargs)
+        (source,) = sources
+        if isinstance(source, Tensor):
+            overload = scatter_tensor_reduced if "reduce" in kwargs else scatter_tensor
+        else:
+            overload = scatter_number_reduced if "reduce" in kwargs else scatter_number
+        return getattr(overload, variant)(input, dim, index, source, **kwargs)
 
     public.__name__ = public.__qualname__ = name
     public.__doc__ = scatter_tensor.body.__doc__
     target = "Tensor(a!)" if name.endswith("_") else "Tensor"
-    begins = f"{target} self, int dim, Tensor index"
+    common = f"{target} self, int dim, Tensor index"
     return composite(
-        f"{name}.src({begins}, Tensor src) -> {target}",
-        f"{name}.reduce({begins}, Tensor src, *, str reduce) -> {target}",
-        f"{name}.value({begins}, Scalar value) -> {target}",
-        f"{name}.value_reduce({begins}, Scalar value, *, str reduce) -> {target}",
+        f"{name}.src({common}, Tensor src) -> {target}",
+        f"{name}.reduce({common}, Tensor src, *, str reduce) -> {target}",
+        f"{name}.value({common}, Scalar value) -> {target}",
+        f"{name}.value_reduce({common}, Scalar value, *, str reduce) -> {target}",
         names=" ".join(names), errors="own", out=False if name.endswith("_") else "own",
     )(public)  # fmt: skip
 
 
-scatter = _publish_scatter("scatter", lambda declared: declared.function, "torch.scatter", "Tensor.scatter")
-scatter_ = _publish_scatter("scatter_", lambda declared: declared.inplace, "Tensor.scatter_")
+scatter = _publish_scatter("scatter", "function", "torch.scatter", "Tensor.scatter")
+scatter_ = _publish_scatter("scatter_", "inplace", "Tensor.scatter_")

@@ -1,4 +1,4 @@
-"""Sorting, and top k."""
+"""``sort``, ``argsort``, ``msort``, ``topk``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compat._core.operators.out import check_dtype, resize_out
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.errors import wrap_dim
-from compat._operators.indexing.indices import flat, flat_places
+from compat._operators.indexing.indices import flat, flat_indices
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
@@ -20,12 +20,12 @@ from funcgrad.primitives.shape import reshape
 from funcgrad.primitives.sorting import sorted_with_order, top_k
 
 
-def spread(ct: Any, indices: Any, shape: tuple[int, ...], dim: int) -> Any:
-    """Gradients of selected elements along a dimension, added at the elements' positions."""
+def scatter_gradient(ct: Any, indices: Any, shape: tuple[int, ...], dim: int) -> Any:
+    """The gradient of an array of a shape, from that of its elements at indices along a dimension."""
     if not shape or not type_of(ct).size:
         return reshape(ct, shape=shape) if not shape else np.zeros(shape, type_of(ct).dtype)
     zeros = np.zeros((prod(shape),), type_of(ct).dtype)
-    return reshape(np.at(zeros)[flat(flat_places(indices, shape, dim))].add(flat(ct)), shape=shape)
+    return reshape(np.at(zeros)[flat(flat_indices(indices, shape, dim))].add(flat(ct)), shape=shape)
 
 
 def _check_sort(input: Tensor, dim: int = -1, descending: bool = False, **_: Any) -> None:
@@ -61,7 +61,7 @@ def sort_stable(input, dim, descending, *, stable):
 
 @sort_plain.backward
 def sort_backward(ct0: Any, result1: Any, input: Any, dim: int) -> Any:
-    return spread(ct0, result1, type_of(input).shape, dim)
+    return scatter_gradient(ct0, result1, type_of(input).shape, dim)
 
 
 sort_stable.backward(sort_backward)
@@ -108,7 +108,7 @@ def order_of(input, dim, descending):
 
 
 def _order(input: Tensor, args: tuple, named: dict[str, Any]) -> Tensor:
-    """The sorting permutation, whose sort is always stable."""
+    """``argsort``; ``stable`` is accepted and ignored, because every sort is stable."""
     if "stable" in named:
         if args:
             raise wrong_call("Tensor.argsort", *args, **named)
@@ -162,8 +162,8 @@ def _check_top(input: Tensor, k: int, dim: int = -1, *_: Any) -> None:
     if not 0 <= k <= (input.shape[along] if input.dim() else 1):
         raise RuntimeError("selected index k out of range")
     if input.dtype.category in (dtype.BOOL, dtype.COMPLEX):
-        which = "bool" if input.dtype is dtype.bool_ else "complex"
-        raise RuntimeError(f"{' ' if which == 'complex' else ''}topk does not support {which} dtypes on CPU")
+        kind = "bool" if input.dtype is dtype.bool_ else "complex"
+        raise RuntimeError(f"{' ' if kind == 'complex' else ''}topk does not support {kind} dtypes on CPU")
 
 
 @aten(
@@ -192,18 +192,14 @@ def topk(input, k, dim, largest, sorted):
     """
     shape = type_of(input).shape
     if not shape:
-        return (
-            (input, np.zeros((), fdtypes.int64))
-            if k
-            else (np.zeros((0,), type_of(input).dtype), np.zeros((0,), fdtypes.int64))
-        )
+        return input if k else np.zeros((0,), type_of(input).dtype), np.zeros(() if k else (0,), fdtypes.int64)
     if largest:
-        values, places = top_k(np.moveaxis(input, dim, -1), k=k)
-        return np.moveaxis(values, -1, dim), np.astype(np.moveaxis(places, -1, dim), fdtypes.int64)
+        values, indices = top_k(np.moveaxis(input, dim, -1), k=k)
+        return np.moveaxis(values, -1, dim), np.astype(np.moveaxis(indices, -1, dim), fdtypes.int64)
     first = (*[slice(None)] * dim, slice(0, k))
     return tuple(np.at(x)[first].get() for x in sorted_with_order(input, axis=dim))
 
 
 @topk.backward
 def topk_backward(ct0: Any, result1: Any, input: Any, dim: int) -> Any:
-    return spread(ct0, result1, type_of(input).shape, dim)
+    return scatter_gradient(ct0, result1, type_of(input).shape, dim)

@@ -1,4 +1,4 @@
-"""Unique elements, counts, and searching in sorted elements."""
+"""``unique``, ``bincount``, ``histc``, ``searchsorted``, ``bucketize``, ``isin``."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from funcgrad.primitives.shape import reshape
 # ---------------------------------------------------------------- unique
 
 
-def _dim_first(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    """The strides of a result that was computed with its dimension in front."""
-    dim, shape = given["dim"], types[0].shape
+def _unique_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+    """The strides of a result that PyTorch computes with ``dim`` moved to the front."""
+    dim, shape = operands["dim"], types[0].shape
     if dim is None:
         return [None]
     order = [dim, *(d for d in range(len(shape)) if d != dim)]
@@ -44,43 +44,43 @@ def _dim_first(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
 
 @aten(
     "_unique2(Tensor self, Tensor places, int? dim) -> Tensor",
-    names="", layout=_dim_first, out=False, arguments=Arguments(static="dim"),
+    names="", layout=_unique_strides, out=False, arguments=Arguments(static="dim"),
     gradients=Gradients(without="places", undefined=True),
 )  # fmt: skip
-def _chosen(input, places, dim):
-    """Selected elements along a dimension, or of all; not differentiable, as in PyTorch."""
-    row = reshape(input, shape=(type_of(input).size,)) if dim is None else input
-    return np.take(row, places, axis=dim or 0)
+def _taken(input, places, dim):
+    """The slices at indices along a dimension, by default of the flattened input; not differentiable, as in PyTorch."""
+    elements = reshape(input, shape=(type_of(input).size,)) if dim is None else input
+    return np.take(elements, places, axis=dim or 0)
 
 
 def _long(values: Any) -> Tensor:
     return from_array(numpy.asarray(values, numpy.int64), dtypes.int64)
 
 
-Three = tuple[Tensor, Tensor, Tensor]
+Unique = tuple[Tensor, Tensor, Tensor]
 
 
-def _given(
+def _results(
     input: Tensor, first: Any, inverse: Any, counts: Any, dim: int | None, return_inverse: bool, return_counts: bool
-) -> Three:
-    """The results of the operators; those not requested are empty."""
+) -> Unique:
+    """The unique values, the inverse and the counts; the latter two are empty if they are not requested."""
     inverse = numpy.reshape(inverse, tuple(input.shape) if dim is None else (-1,)) if return_inverse else []
-    return _chosen.function(input, _long(first), dim), _long(inverse), _long(counts if return_counts else [])
+    return _taken.function(input, _long(first), dim), _long(inverse), _long(counts if return_counts else [])
 
 
-def _asked(found: Three, return_inverse: bool, return_counts: bool) -> Any:
-    """The values, and the other requested results."""
-    chosen = [t for t, wanted in zip(found, (True, return_inverse, return_counts)) if wanted]
-    return tuple(chosen) if len(chosen) > 1 else chosen[0]
+def _requested(results: Unique, return_inverse: bool, return_counts: bool) -> Any:
+    """The values, or a tuple of the values and the other requested results."""
+    returned = [t for t, requested in zip(results, (True, return_inverse, return_counts)) if requested]
+    return tuple(returned) if len(returned) > 1 else returned[0]
 
 
-def _different(input: Tensor, dim: int | None, return_inverse: bool, return_counts: bool) -> Three:
+def _unique(input: Tensor, dim: int | None, return_inverse: bool, return_counts: bool) -> Unique:
     values = _comparable(array_of(input))
     _, first, inverse, counts = numpy.unique(
         values.ravel() if dim is None else values,
         return_index=True, return_inverse=True, return_counts=True, axis=dim, equal_nan=False,
     )  # fmt: skip
-    return _given(input, first, inverse, counts, dim, return_inverse, return_counts)
+    return _results(input, first, inverse, counts, dim, return_inverse, return_counts)
 
 
 def _check_unique(input: Tensor, dim: int) -> int:
@@ -104,12 +104,12 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The unique elements, sorted; or slices along a dimension.
+    """The unique elements, sorted; with ``dim``, the unique slices along a dimension.
 
     Args:
         sorted: ignored: the result is always sorted.
-        return_inverse: whether to return the index of each element's unique value too.
-        return_counts: whether to return the number of occurrences too.
+        return_inverse: whether to return the index of each element in the result, too.
+        return_counts: whether to return the number of occurrences, too.
         dim: the dimension of the slices to compare.
 
     Returns:
@@ -131,7 +131,7 @@ def unique(
         found = names_of("torch")["_unique2"](input, sorted, return_inverse, return_counts)
     else:
         found = names_of("torch")["unique_dim"](input, along, sorted, return_inverse, return_counts)
-    return _asked(found, return_inverse, return_counts)
+    return _requested(found, return_inverse, return_counts)
 
 
 @composite(
@@ -140,13 +140,13 @@ def unique(
     names="torch._unique2",
 )
 def unique2(input, sorted=True, return_inverse=False, return_counts=False):
-    """``unique`` of all elements with all three results; results that were not requested are empty.
+    """``unique`` of all elements, with three results, of which those that are not requested are empty.
 
     Example:
         >>> torch._unique2(torch.tensor([3, 1, 3]), return_counts=True)
         (tensor([1, 3]), tensor([], dtype=torch.int64), tensor([1, 2]))
     """
-    return _different(input, None, return_inverse, return_counts)
+    return _unique(input, None, return_inverse, return_counts)
 
 
 @composite(
@@ -155,13 +155,13 @@ def unique2(input, sorted=True, return_inverse=False, return_counts=False):
     names="torch.unique_dim",
 )
 def unique_dim(input, dim, sorted=True, return_inverse=False, return_counts=False):
-    """``unique`` of slices along a dimension with all three results; those that are not requested are empty.
+    """``unique`` of slices along a dimension, with three results, of which those that are not requested are empty.
 
     Example:
         >>> torch.unique_dim(torch.tensor([[1, 1], [1, 1]]), 0)[0]
         tensor([[1, 1]])
     """
-    return _different(input, _check_unique(input, dim), return_inverse, return_counts)
+    return _unique(input, _check_unique(input, dim), return_inverse, return_counts)
 
 
 @composite(
@@ -198,8 +198,8 @@ def unique_consecutive(
     new[1:] = (rows[1:] != rows[:-1]).any(1)
     first = numpy.flatnonzero(new)
     counts = numpy.diff(numpy.append(first, len(rows)))
-    found = _given(input, first, numpy.cumsum(new) - 1, counts, along, return_inverse, return_counts)
-    return _asked(found, return_inverse, return_counts)
+    results = _results(input, first, numpy.cumsum(new) - 1, counts, along, return_inverse, return_counts)
+    return _requested(results, return_inverse, return_counts)
 
 
 # ---------------------------------------------------------------- counts
@@ -208,7 +208,7 @@ def unique_consecutive(
 @composite("bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor")
 @sequential_vmap("bincount")
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """The number of occurrences of each number from 0; or the sum of their weights.
+    """The number of occurrences of each number from 0 up, or the sum of their weights.
 
     Args:
         input: a vector of non-negative integers.
@@ -216,7 +216,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         minlength: the minimum size of the result.
 
     Raises:
-        RuntimeError: for anything else.
+        RuntimeError: for negative numbers, arguments that are not vectors, and a negative ``minlength``.
         NotImplementedError: for numbers that are not integers.
 
     Example:
@@ -258,11 +258,7 @@ _INFINITE = "torch.histc: range of [{:g}, {:g}] is not finite"
 
 
 def _inspect_histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> None:
-    """Checks that the range of the elements, if it is the range of the bins, is finite.
-
-    Raises:
-        RuntimeError: otherwise.
-    """
+    """Checks that the elements are finite if they determine the range of the bins."""
     if min != max or not input.numel():
         return
     values = values_of(input)
@@ -284,7 +280,7 @@ def histc(input, bins, min, max):
 
     Args:
         bins: the number of bins.
-        min, max: the range; by default, if equal, that of the elements. Elements outside are ignored.
+        min, max: the range; if they are equal, as by default, that of the elements. Other elements are ignored.
 
     Raises:
         RuntimeError: for a number of bins that is not positive, and an invalid range.
@@ -294,28 +290,28 @@ def histc(input, bins, min, max):
         tensor([0., 3.])
     """
     type = type_of(input)
-    row = reshape(input, shape=(type.size,))
+    elements = reshape(input, shape=(type.size,))
     low, high = (np.asarray(type.dtype.type(v)) for v in (min, max))
     if min == max and type.size:
-        low, high = np.min(row), np.max(row)
+        low, high = np.min(elements), np.max(elements)
     same = np.equal(low, high)
     low, high = np.where(same, np.subtract(low, 1), low), np.where(same, np.add(high, 1), high)
     if not type.size:
         return np.zeros((bins,), type.dtype)
-    inside = np.logical_and(np.greater_equal(row, low), np.less_equal(row, high))
-    part = np.divide(np.multiply(np.subtract(row, low), type.dtype.type(bins)), np.subtract(high, low))
-    place = np.clip(np.astype(np.where(inside, part, np.zeros((), type.dtype)), fdtypes.int64), 0, bins - 1)
-    return np.at(np.zeros((bins,), type.dtype))[place].add(np.astype(inside, type.dtype))
+    inside = np.logical_and(np.greater_equal(elements, low), np.less_equal(elements, high))
+    position = np.divide(np.multiply(np.subtract(elements, low), type.dtype.type(bins)), np.subtract(high, low))
+    bin = np.clip(np.astype(np.where(inside, position, np.zeros((), type.dtype)), fdtypes.int64), 0, bins - 1)
+    return np.at(np.zeros((bins,), type.dtype))[bin].add(np.astype(inside, type.dtype))
 
 
 # ---------------------------------------------------------------- searching
 
 
 def _search(sorted: Any, values: Any, before: Callable[[Any, Any], Any]) -> Any:
-    """The number of elements of sorted rows before each value, by binary search in all rows at once.
+    """The number of elements of sorted rows that precede each value, by binary search in all rows simultaneously.
 
     Args:
-        before: whether an element precedes a value.
+        before: returns whether an element precedes a value.
     """
     n = type_of(sorted).shape[-1]
     low = np.zeros(type_of(values).shape, fdtypes.int64)
@@ -323,20 +319,20 @@ def _search(sorted: Any, values: Any, before: Callable[[Any, Any], Any]) -> Any:
     for _ in range(n.bit_length()):
         middle = np.floor_divide(np.add(low, high), 2)
         at = np.minimum(middle, max(n - 1, 0))
-        here = np.take(sorted, at) if type_of(sorted).ndim == 1 else np.take_along_axis(sorted, at, axis=-1)
-        open, further = np.less(low, high), before(here, values)
-        low = np.where(np.logical_and(open, further), np.add(middle, 1), low)
-        high = np.where(np.logical_and(open, np.logical_not(further)), middle, high)
+        element = np.take(sorted, at) if type_of(sorted).ndim == 1 else np.take_along_axis(sorted, at, axis=-1)
+        open, precedes = np.less(low, high), before(element, values)
+        low = np.where(np.logical_and(open, precedes), np.add(middle, 1), low)
+        high = np.where(np.logical_and(open, np.logical_not(precedes)), middle, high)
     return low
 
 
 def _check_search(sorted_sequence: Tensor, input: Tensor, right: bool, sorter: Tensor | None, int32: bool) -> None:
-    for what, t in (("boundary", sorted_sequence), ("input value", input), ("sorter", sorter)):
+    for name, t in (("boundary", sorted_sequence), ("input value", input), ("sorter", sorter)):
         if t is not None and not t.is_contiguous():
             Once.warn(
-                f"torch.searchsorted(): {what} tensor is non-contiguous, this will lower the performance due to extra "
+                f"torch.searchsorted(): {name} tensor is non-contiguous, this will lower the performance due to extra "
                 "data copy when converting non-contiguous tensor to contiguous, please use contiguous "
-                f"{what} tensor if possible. This message will only appear once per program."
+                f"{name} tensor if possible. This message will only appear once per program."
             )
     bounds, values = tuple(sorted_sequence.shape), tuple(input.shape)
     if sorted_sequence.dim() == 0:
@@ -367,18 +363,13 @@ def _check_search(sorted_sequence: Tensor, input: Tensor, right: bool, sorter: T
         raise NotImplementedError(f"\"searchsorted_out_cpu\" not implemented for '{sorted_sequence.dtype.scalar_name}'")
 
 
-def _in_range(sorted_sequence: Tensor, input: Tensor, right: bool, sorter: Tensor | None, int32: bool) -> None:
-    """Checks that a sorting permutation is in bounds.
-
-    Raises:
-        RuntimeError: otherwise.
-    """
-    places = numpy.empty(0) if sorter is None else values_of(sorter)
-    if places.size and not (places.min() >= 0 and places.max() < sorted_sequence.shape[-1]):
+def _inspect_search(sorted_sequence: Tensor, input: Tensor, right: bool, sorter: Tensor | None, int32: bool) -> None:
+    indices = numpy.empty(0) if sorter is None else values_of(sorter)
+    if indices.size and not (indices.min() >= 0 and indices.max() < sorted_sequence.shape[-1]):
         raise RuntimeError("torch.searchsorted(): sorter index out of range")
 
 
-def _takes_places(result: Tensor, out: Tensor, operands: Any) -> None:
+def _check_search_out(result: Tensor, out: Tensor, operands: Any) -> None:
     of_dtype(
         "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on "
         f"whether out_int32 flag is True, but we got output tensor's dtype {{out}} and out_int32 flag is {operands[-1]}"
@@ -387,14 +378,14 @@ def _takes_places(result: Tensor, out: Tensor, operands: Any) -> None:
 
 @aten(
     "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, bool right, Tensor? sorter, bool int32) -> Tensor",
-    names="", dtypes="common", check=_check_search, values=_in_range, out=_takes_places,
+    names="", dtypes="common", check=_check_search, values=_inspect_search, out=_check_search_out,
     gradients=Gradients(without="sorter"),
 )  # fmt: skip
 def _searched(sorted_sequence, input, right, sorter, int32):
     ordered = sorted_sequence if sorter is None else np.take_along_axis(sorted_sequence, sorter, axis=-1)
     not_before = np.greater if right else np.greater_equal
-    # Written so that NaN is last.
-    found = _search(ordered, input, lambda here, value: np.logical_not(not_before(here, value)))
+    # The negated comparison sorts NaN last.
+    found = _search(ordered, input, lambda element, value: np.logical_not(not_before(element, value)))
     return np.astype(found, fdtypes.int32 if int32 else fdtypes.int64)
 
 
@@ -406,13 +397,13 @@ def _searched(sorted_sequence, input, right, sorter, int32):
     names="torch.searchsorted",
 )
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
-    """Where values would go among sorted elements: before equal ones.
+    """The indices at which values can be inserted into sorted elements, before equal elements, to keep the order.
 
     Args:
-        sorted_sequence: a sorted vector, or rows of them, one per row of the values.
+        sorted_sequence: a sorted vector, or sorted rows, one for each row of ``input``.
         input: the values, or one number.
         out_int32: whether to return int32.
-        right: whether to insert after equal ones.
+        right: whether to insert after equal elements.
         side: ``"left"`` or ``"right"``, instead of ``right``.
         sorter: the permutation that sorts the elements.
         out: a tensor to write the result into.
@@ -453,7 +444,7 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: for boundaries that are no vector.
+        RuntimeError: for boundaries that are not a vector.
 
     Example:
         >>> torch.bucketize(torch.tensor([0, 3, 9]), torch.tensor([1, 3, 5]))
@@ -489,7 +480,7 @@ def _isin(elements, test_elements, *, invert):
     names="torch.isin",
 )
 def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
-    """Whether each element is among others.
+    """Whether each element is one of ``test_elements``.
 
     Args:
         elements: a tensor, or a number.

@@ -17,12 +17,12 @@ from compat._operators.create.from_data import tensor
 from compat._operators.indexing.masked import nonzero
 
 
-def _grid(shape: Any) -> tuple[int, ...]:
-    """The shape of an array.
+def _shape(shape: Any) -> tuple[int, ...]:
+    """The shape of an array, given as one integer or as a sequence.
 
     Raises:
-        TypeError: if it is not a sequence of integers.
-        ValueError: if a size is negative.
+        TypeError: for a sequence of anything but integers.
+        ValueError: for a negative size.
     """
     if not isinstance(shape, int | Size | Sequence):
         raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
@@ -41,7 +41,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
     Args:
         indices: the flat indices, integers.
-        shape: the shape of the array, an integer or several.
+        shape: the shape of the array, as an integer or a sequence of integers.
 
     Returns:
         A tensor of the size of ``indices`` for each dimension.
@@ -56,7 +56,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """
     if indices.dtype.category != dtypes.INTEGER:
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
-    sizes = _grid(shape)
+    sizes = _shape(shape)
     if indices.numel() and 0 in sizes:
         raise RuntimeError("ZeroDivisionError")
     if not sizes:
@@ -68,7 +68,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 @composite("nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor")
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tensor | None = None) -> Tensor:
-    """The coordinates of the first ``size`` nonzero elements; padded with rows of ``fill_value``.
+    """The indices of the first ``size`` nonzero elements, one row for each, padded with rows of ``fill_value``.
 
     Example:
         >>> torch.nonzero_static(torch.tensor([0, 7]), size=2)

@@ -22,12 +22,12 @@ from compat._operators.create.copy_to_fill import converted
 from compat._operators.indexing.index_add import check_rows
 from compat._operators.indexing.indices import (
     as_vector,
+    check_in_bounds,
     check_index_size,
-    check_places,
     extent,
     flat,
-    flat_places,
-    outside,
+    flat_indices,
+    out_of_range,
 )
 from compat._operators.indexing.scatter import check_scattered
 from compat._operators.view.as_strided import as_strided
@@ -49,11 +49,10 @@ def _check_part(part: Tensor, src: Tensor) -> None:
 
 
 def _check_recorded(name: str, input: Tensor, src: Tensor) -> None:
-    """Checks that there is a derivative, if one is required: not of integers, and for some functions not of complex
-    numbers.
+    """Checks that the inputs are differentiable if the operation is recorded.
 
     Args:
-        name: the name of such a function.
+        name: the function, if its derivative is not defined for complex numbers; else empty.
     """
     if not mode.grad or not (input.requires_grad or src.requires_grad):
         return
@@ -63,21 +62,21 @@ def _check_recorded(name: str, input: Tensor, src: Tensor) -> None:
         raise RuntimeError(f"Autograd not support dtype: {input.dtype.scalar_name}")
 
 
-def _as(value: Any, like: Any) -> Any:
+def _cast_like(value: Any, like: Any) -> Any:
     return converted(value, dtypes.from_numpy(type_of(like).dtype))
 
 
-def _still_of(input: Any, src: Any, written: Any) -> Any:
-    """The input overwritten by ``src``, still as a function of the input where ``src`` covers it whole.
+def _depends_on_input(input: Any, src: Any, written: Any) -> Any:
+    """The result ``written``, as a function of ``input`` even if ``src`` overwrites all of it.
 
-    Its gradient is then zeros that are computed and differentiable, as in PyTorch.
+    The gradient of ``input`` is then a differentiable tensor of zeros, as in PyTorch, instead of None.
     """
     shape = type_of(input).shape
     return np.where(np.ones(shape, bool), written, input) if type_of(src).size == prod(shape) else written
 
 
 def _put(input: Any, index: tuple, src: Any) -> Any:
-    return _still_of(input, src, np.at(input)[index].set(_as(src, input)))
+    return _depends_on_input(input, src, np.at(input)[index].set(_cast_like(src, input)))
 
 
 def _check_slice(input, src, dim=0, start=None, end=None, step=1):
@@ -139,10 +138,10 @@ def diagonal_scatter(input, src, offset, dim1, dim2):
                 [0., 1.]])
     """
     shape = type_of(input).shape
-    places = numpy.diagonal(numpy.arange(prod(shape)).reshape(shape), offset, dim1, dim2).ravel()
-    if not places.size:
+    indices = numpy.diagonal(numpy.arange(prod(shape)).reshape(shape), offset, dim1, dim2).ravel()
+    if not indices.size:
         return input
-    return reshape(np.at(flat(input))[places].set(flat(_as(src, input))), shape=shape)
+    return reshape(np.at(flat(input))[indices].set(flat(_cast_like(src, input))), shape=shape)
 
 
 @composite(
@@ -154,10 +153,10 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
     Args:
         fill_value: the number.
-        wrap: whether the diagonal restarts in a tall matrix.
+        wrap: whether the diagonal of a tall matrix starts again below the square part.
 
     Raises:
-        RuntimeError: for fewer than two dimensions, and more of different sizes.
+        RuntimeError: for fewer than two dimensions, and for more than two of different sizes.
 
     Example:
         >>> torch.zeros(2, 2).fill_diagonal_(1)
@@ -197,9 +196,10 @@ def as_strided_scatter(input, src, size, stride, storage_offset):
                 [0., 1.]])
     """
     dtype = dtypes.from_numpy(type_of(input).dtype)
-    place = Geometry(tuple(size), tuple(stride), storage_offset or 0, dtype)
-    written = strided_access.write(input, over(Base(type_of(input).shape, dtype), place), place.offset, _as(src, input))
-    return _still_of(input, src, written)
+    view = Geometry(tuple(size), tuple(stride), storage_offset or 0, dtype)
+    layout = over(Base(type_of(input).shape, dtype), view)
+    written = strided_access.write(input, layout, view.offset, _cast_like(src, input))
+    return _depends_on_input(input, src, written)
 
 
 # ---------------------------------------------------------------- reducing scatters
@@ -219,45 +219,40 @@ def _identity(reduce: str, dtype: numpy.dtype) -> Any:
     return dtype.type(limits.min if reduce == "amax" else limits.max)
 
 
-#: Reductions of booleans, as numbers.
-_OF_BOOLS = {"sum": "amax", "amax": "amax", "prod": "amin", "amin": "amin"}
-_HOW = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "max", "amin": "min"}
+#: The reductions that compute "or" and "and" for bools as 0 and 1.
+_BOOL_REDUCTIONS = {"sum": "amax", "amax": "amax", "prod": "amin", "amin": "amin"}
+#: The methods of ``funcgrad.numpy.at`` by reduction.
+_METHODS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "max", "amin": "min"}
 
 
-def _reduced(input: Any, places: Any, values: Any, reduce: str, include_self: bool) -> Any:
-    """``input`` with values reduced into flat indices."""
-    type, row = type_of(input), flat(input)
-    if type.dtype == fdtypes.bool_:  # logical "or" and "and"
+def _reduced(input: Any, indices: Any, values: Any, reduce: str, include_self: bool) -> Any:
+    """``input`` with values reduced into its elements at flat indices."""
+    type, elements = type_of(input), flat(input)
+    if type.dtype == fdtypes.bool_:
         numbers = [np.astype(v, fdtypes.uint8) for v in (input, values)]
-        return np.astype(_reduced(numbers[0], places, numbers[1], _OF_BOOLS[reduce], include_self), fdtypes.bool_)
+        reduced = _reduced(numbers[0], indices, numbers[1], _BOOL_REDUCTIONS[reduce], include_self)
+        return np.astype(reduced, fdtypes.bool_)
     if not include_self:
-        row = np.at(row)[places].set(_identity(reduce, type.dtype))
-    row = getattr(np.at(row)[places], _HOW[reduce])(values)
+        elements = np.at(elements)[indices].set(_identity(reduce, type.dtype))
+    elements = getattr(np.at(elements)[indices], _METHODS[reduce])(values)
     if reduce == "mean":
-        row = _averaged(row, places, include_self)
-    return reshape(row, shape=type.shape)
+        elements = _divided_by_counts(elements, indices, include_self)
+    return reshape(elements, shape=type.shape)
 
 
-def _averaged(row: Any, places: Any, include_self: bool) -> Any:
-    dtype = type_of(row).dtype
-    count = np.ones(type_of(row).shape, dtype)
+def _divided_by_counts(sums: Any, indices: Any, include_self: bool) -> Any:
+    dtype = type_of(sums).dtype
+    count = np.ones(type_of(sums).shape, dtype)
     if not include_self:
-        count = np.at(count)[places].set(dtype.type(0))
-    count = np.maximum(np.at(count)[places].add(dtype.type(1)), dtype.type(1))
+        count = np.at(count)[indices].set(dtype.type(0))
+    count = np.maximum(np.at(count)[indices].add(dtype.type(1)), dtype.type(1))
     floating = dtypes.from_numpy(dtype).category >= dtypes.FLOATING
-    return (np.divide if floating else np.floor_divide)(row, count)
-
-
-def _check_reduction(reduce: str, allowed: str) -> None:
-    if reduce not in _HOW or (allowed == "index" and reduce == "sum"):
-        names = "sum, prod, mean, amax or amin" if allowed == "scatter" else "prod, mean, amax or amin"
-        raise RuntimeError(
-            f"{'index(): ' if allowed == 'index' else ''}reduce argument must be either {names}, got {reduce}"
-        )
+    return (np.divide if floating else np.floor_divide)(sums, count)
 
 
 def _check_scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
-    _check_reduction(reduce, "scatter")
+    if reduce not in _METHODS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     check_index_size(input, dim, index, "scatter", src)
     if (reduce == "mean" and input.dtype is dtypes.bool_) or (reduce in ("amax", "amin") and input.is_complex()):
         kernel = f"scatter_gather_tensor_cpu_reduce_{reduce}"
@@ -266,7 +261,7 @@ def _check_scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
 
 
 def _inspect_scatter_reduce(input: Tensor, dim: int, index: Tensor, *_: Any, **__: Any) -> None:
-    check_places(index, input, wrap_dim(dim, input.dim()))
+    check_in_bounds(index, input, wrap_dim(dim, input.dim()))
 
 
 @aten(
@@ -284,7 +279,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self):
         index: indices, one for each element of ``src``.
         src: a tensor at least as large as ``index``.
         reduce: ``sum``, ``prod``, ``mean``, ``amax`` or ``amin``.
-        include_self: whether the input's elements are included where others are reduced.
+        include_self: whether the reductions include the elements of the input.
         out: a tensor to write the result into.
 
     Raises:
@@ -297,9 +292,9 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self):
     index, x = as_vector(index), as_vector(input)
     if not type_of(index).size:
         return input
-    places = flat(flat_places(index, type_of(x).shape, dim))
+    indices = flat(flat_indices(index, type_of(x).shape, dim))
     part = np.at(as_vector(src))[tuple(slice(0, n) for n in type_of(index).shape)].get()
-    return reshape(_reduced(x, places, flat(part), reduce, include_self), shape=type_of(input).shape)
+    return reshape(_reduced(x, indices, flat(part), reduce, include_self), shape=type_of(input).shape)
 
 
 def _check_index_reduce(input, dim, index, source, reduce, *, include_self=True):
@@ -313,7 +308,7 @@ def _check_index_reduce(input, dim, index, source, reduce, *, include_self=True)
 
 
 def _inspect_index_reduce(input: Tensor, dim: int, index: Tensor, *_: Any, **__: Any) -> None:
-    if outside(index, 0, extent(input, dim)) is not None:
+    if out_of_range(index, 0, extent(input, dim)) is not None:
         raise IndexError("index out of range in self")
 
 
@@ -331,7 +326,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self):
         index: indices, one for each slice of ``source``.
         source: of the input's size except along that dimension.
         reduce: ``prod``, ``mean``, ``amax`` or ``amin``.
-        include_self: whether the input's elements are included where others are reduced.
+        include_self: whether the reductions include the elements of the input.
         out: a tensor to write the result into.
 
     Raises:
@@ -347,5 +342,5 @@ def index_reduce(input, dim, index, source, reduce, *, include_self):
     if not type_of(new).size:
         return input
     row = reshape(index, shape=tuple(n if d == dim else 1 for d, n in enumerate(shape)))
-    places = flat(flat_places(np.broadcast_to(row, shape), type_of(x).shape, dim))
-    return reshape(_reduced(x, places, flat(new), reduce, include_self), shape=type_of(input).shape)
+    indices = flat(flat_indices(np.broadcast_to(row, shape), type_of(x).shape, dim))
+    return reshape(_reduced(x, indices, flat(new), reduce, include_self), shape=type_of(input).shape)

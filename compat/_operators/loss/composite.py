@@ -16,21 +16,17 @@ from compat._core.types.memory_format import contiguous_format
 from compat._operators.arguments import loss_arguments, tensor_argument
 from compat._operators.create.factories import empty_like, ones_like, zeros_like
 from compat._operators.linalg.cdist import pairwise_distance
-from compat._operators.loss.pointwise import MEAN, NONE, SUM, reduction_number
+from compat._operators.loss.pointwise import MEAN, reduced_tensor, reduction_number
 from compat._operators.pointwise.scalars import add_number, mul_number
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 
 
-def _reduced(loss: Tensor, reduction: int) -> Tensor:
-    return loss if reduction == NONE else loss.sum() if reduction == SUM else loss.mean()
-
-
-def _published(name: str, by_number: Callable[..., Tensor], arguments: str, errors: Any = "after") -> None:
-    """The function of ``torch`` that takes the reduction as a number."""
-    by_number.__name__ = by_number.__qualname__ = name
-    by_number.__doc__ = f"As ``torch.nn.functional.{name}``, the reduction as a number."
-    composite(f"{name}({arguments}) -> Tensor", names=f"torch.{name}", errors=errors)(by_number)
+def _publish(name: str, loss: Callable[..., Tensor], arguments: str, errors: Any = "after") -> None:
+    """Publishes a loss in ``torch``, where the reduction is a number."""
+    loss.__name__ = loss.__qualname__ = name
+    loss.__doc__ = f"``torch.nn.functional.{name}`` with the reduction as a number."
+    composite(f"{name}({arguments}) -> Tensor", names=f"torch.{name}", errors=errors)(loss)
 
 
 def _where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
@@ -53,23 +49,22 @@ def _cosine_embedding(input1: Any, input2: Any, target: Any, margin: float = 0.0
             f"{n}D target tensor expects {n + 1}D input tensors, but found inputs with sizes "
             f"{size_text(input1.shape)} and {size_text(input2.shape)}."
         )
-    dim, least = (n,), 1e-12
+    dim, epsilon = (n,), 1e-12
     product = (input1 * input2).sum(dim)
-    lengths = [add_number((x * x).sum(dim), least) for x in (input1, input2)]
-    cosine = product / (lengths[0] * lengths[1]).sqrt()
+    squares = [add_number((x * x).sum(dim), epsilon) for x in (input1, input2)]
+    cosine = product / (squares[0] * squares[1]).sqrt()
     zero = _zeros_like(cosine)
-    near = _where(target == 1, ones_like(cosine) - cosine, zero)
-    far = _where(target == -1, _less.function(cosine, margin).clamp_min_(0), zero)
-    return _reduced(near + far, reduction)
+    positive = _where(target == 1, ones_like(cosine) - cosine, zero)
+    negative = _where(target == -1, _sub_number.function(cosine, margin).clamp_min_(0), zero)
+    return reduced_tensor(positive + negative, reduction)
 
 
 @aten("sub.Scalar(Tensor self, Scalar number) -> Tensor", node="SubBackward1", names="", layout="like:input")
-def _less(input, number):
-    """``input - number``."""
+def _sub_number(input, number):
     return np.subtract(input, np.astype(number, type_of(input).dtype))
 
 
-_published(
+_publish(
     "cosine_embedding_loss",
     _cosine_embedding,
     "Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=Mean",
@@ -81,7 +76,7 @@ def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """``1 - cos`` for pairs with target 1, ``max(0, cos - margin)`` for those with -1.
+    """``1 - cos`` for pairs with target 1, ``max(0, cos - margin)`` for pairs with target -1.
 
     Args:
         input1, input2: ``(n, d)``, or ``(d,)``.
@@ -100,11 +95,11 @@ def cosine_embedding_loss(
 
 def _hinge_embedding(self: Any, target: Any, margin: float = 1.0, reduction: int = MEAN) -> Tensor:
     zero = _zeros_like(self)
-    far = (names_of("torch")["full_like"](self, margin) - self).clamp_min_(0)
-    return _reduced(_where(target != 1, far, zero) + _where(target != -1, self, zero), reduction)
+    hinge = (names_of("torch")["full_like"](self, margin) - self).clamp_min_(0)
+    return reduced_tensor(_where(target != 1, hinge, zero) + _where(target != -1, self, zero), reduction)
 
 
-_published(
+_publish(
     "hinge_embedding_loss",
     _hinge_embedding,
     "Tensor self, Tensor target, float margin=1.0, int reduction=Mean",
@@ -127,10 +122,10 @@ def hinge_embedding_loss(
 
 
 def _margin_ranking(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = MEAN) -> Tensor:
-    return _reduced(add_number(-target * (input1 - input2), margin).clamp_min_(0), reduction)
+    return reduced_tensor(add_number(-target * (input1 - input2), margin).clamp_min_(0), reduction)
 
 
-_published(
+_publish(
     "margin_ranking_loss",
     _margin_ranking,
     "Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=Mean",
@@ -143,7 +138,7 @@ def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """``max(0, -target * (input1 - input2) + margin)``: with a target of 1 the first should be larger.
+    """``max(0, -target * (input1 - input2) + margin)``.
 
     Raises:
         RuntimeError: for different numbers of dimensions.
@@ -183,10 +178,10 @@ def _triplet_margin(
     if swap:
         far = names_of("torch")["minimum"](far, pairwise_distance(positive, negative, p, eps))
     margins: Any = add_number(near, margin)
-    return _reduced((margins - far).clamp_min(0), reduction)
+    return reduced_tensor((margins - far).clamp_min(0), reduction)
 
 
-_published(
+_publish(
     "triplet_margin_loss",
     _triplet_margin,
     "Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, "
@@ -206,8 +201,8 @@ def triplet_margin_loss(
         anchor, positive, negative: ``(n, d)``, or ``(d,)``.
         margin: the minimum difference of the distances.
         p: the order of the norm.
-        eps: added to the differences.
-        swap: whether to use the distance of positive and negative, if that is smaller.
+        eps: a number to add to the differences.
+        swap: whether to use the distance between positive and negative if it is smaller.
 
     Raises:
         ValueError: unless the margin is positive.
@@ -250,7 +245,7 @@ def triplet_margin_with_distance_loss(
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = names_of("torch")["minimum"](far, distance(positive, negative))
-    return _reduced(names_of("torch")["clamp_min"](margin + near - far, 0), how)
+    return reduced_tensor(names_of("torch")["clamp_min"](margin + near - far, 0), how)
 
 
 # ---------------------------------------------------------------- likelihoods
@@ -279,7 +274,7 @@ def multilabel_soft_margin_loss(
     if weight is not None:
         loss = loss * weight
     last = input.dim() - 1
-    return _reduced(loss.sum(dim=last) / input.shape[last], how)
+    return reduced_tensor(loss.sum(dim=last) / input.shape[last], how)
 
 
 def _poisson_nll(input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
@@ -291,13 +286,13 @@ def _poisson_nll(input: Any, target: Any, log_input: bool, full: bool, eps: floa
     else:
         loss = input - target * add_number(input, eps).log()
     if full:  # Stirling's approximation of the log factorial
-        circle = mul_number.function(target, 2 * math.pi).log()
-        factorial = target * target.log() - target + mul_number.function(circle, 0.5)
-        loss = loss + factorial.masked_fill(target <= 1, 0)
-    return _reduced(loss, reduction)
+        log_of_2_pi_n = mul_number.function(target, 2 * math.pi).log()
+        log_factorial = target * target.log() - target + mul_number.function(log_of_2_pi_n, 0.5)
+        loss = loss + log_factorial.masked_fill(target <= 1, 0)
+    return reduced_tensor(loss, reduction)
 
 
-_published(
+_publish(
     "poisson_nll_loss",
     _poisson_nll,
     "Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction",
@@ -315,7 +310,7 @@ def poisson_nll_loss(
         input: the rates, or, with ``log_input``, their logarithms.
         target: the counts.
         full: whether to add Stirling's approximation of the log factorial.
-        eps: added to a rate before its logarithm.
+        eps: a number to add to the rates before taking their logarithms.
 
     Raises:
         ValueError: for an unknown reduction.
@@ -332,7 +327,7 @@ def poisson_nll_loss(
 
 
 def _variance(input: Tensor, var: Any) -> Any:
-    """A variance for each element, or one that broadcasts to them."""
+    """The variances as a tensor that broadcasts to the input."""
     if isinstance(var, float):
         if var < 0:
             raise ValueError("var has negative entry/entries")
@@ -357,12 +352,12 @@ def gaussian_nll_loss(
     Args:
         input: the means.
         target: the values.
-        var: the variances: of the size of ``input``, one per row, or a number.
+        var: the variances: a tensor of the size of ``input`` or with one element for each row, or a number.
         full: whether to add the constant term.
         eps: the minimum of the variances.
 
     Raises:
-        ValueError: for negative variances, and those of an incompatible size.
+        ValueError: for negative variances, and variances of an incompatible size.
 
     Example:
         >>> torch.nn.functional.gaussian_nll_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
@@ -371,12 +366,12 @@ def gaussian_nll_loss(
     variance = _variance(input, var)
     how = _check_reduction(reduction, "is not valid")
     variance = variance.clone()
-    with no_grad():  # as if the bound were never reached
+    with no_grad():  # the gradient ignores the clamp
         variance.clamp_(min=eps)
     loss = 0.5 * (variance.log() + (input - target) ** 2 / variance)
     if full:
         loss += 0.5 * math.log(2 * math.pi)
-    return _reduced(loss, how)
+    return reduced_tensor(loss, how)
 
 
 # ---------------------------------------------------------------- samples
@@ -387,8 +382,8 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     """Differentiable samples from categorical distributions given by logits.
 
     Args:
-        tau: the temperature: for low ones samples are nearly one-hot.
-        hard: whether the result is one-hot, with the gradient of the soft sample.
+        tau: the temperature; samples with low temperatures are nearly one-hot.
+        hard: whether the result is one-hot, with the gradient of the sample that is not.
         dim: the dimension of the classes.
 
     Source: E. Jang et al., "Categorical reparameterization with Gumbel-softmax", ICLR 2017.
@@ -405,6 +400,6 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:
         return soft
-    places = soft.max(dim, keepdim=True)[1]
-    single = zeros_like(logits, memory_format=contiguous_format).scatter_(dim, places, 1.0)
-    return single - soft.detach() + soft
+    indices = soft.max(dim, keepdim=True)[1]
+    one_hot = zeros_like(logits, memory_format=contiguous_format).scatter_(dim, indices, 1.0)
+    return one_hot - soft.detach() + soft

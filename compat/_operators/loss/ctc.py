@@ -28,13 +28,13 @@ from funcgrad.primitives import reductions as r
 from funcgrad.primitives.indexing import take as take_slices
 from funcgrad.primitives.shape import reshape
 
-_HERE = "(while checking arguments for ctc_loss_allocate_outputs)"
+_CONTEXT = "(while checking arguments for ctc_loss_allocate_outputs)"
 
 # ---------------------------------------------------------------- the lattice
 
 
 def _log_sum(*terms: Any) -> Any:
-    """``log(sum(exp(terms)))``; minus infinity if all are."""
+    """``log(sum(exp(terms)))``; minus infinity if all terms are."""
     high = terms[0]
     for term in terms[1:]:
         high = np.maximum(high, term)
@@ -46,12 +46,12 @@ def _log_sum(*terms: Any) -> Any:
     return np.where(none, high, np.add(base, e.log(np.where(none, e.number(1, total), total))))
 
 
-def _shifted(x: Any, by: int, after: bool) -> Any:
-    """The columns shifted by ``by`` positions (``after``: backwards), filled with minus infinity."""
+def _shifted(x: Any, by: int, left: bool) -> Any:
+    """The columns shifted by ``by`` positions, to the left or to the right, filled with minus infinity."""
     rows, columns = type_of(x).shape
     fill = np.full((rows, min(by, columns)), -inf, type_of(x).dtype)
     kept = max(columns - by, 0)
-    return np.concatenate([x[:, columns - kept :], fill] if after else [fill, x[:, :kept]], axis=1)
+    return np.concatenate([x[:, columns - kept :], fill] if left else [fill, x[:, :kept]], axis=1)
 
 
 class _Lattice:
@@ -72,18 +72,18 @@ class _Lattice:
         pairs = np.concatenate([blanks, np.expand_dims(np.astype(targets, fdtypes.int64), 2)], axis=2)
         pairs = reshape(pairs, shape=(self.n, 2 * longest))
         self.labels = np.concatenate([pairs, np.full((self.n, 1), blank, fdtypes.int64)], axis=1)
-        self.places = np.expand_dims(np.arange(self.width), 0)
-        inside = np.less_equal(self.places, self.ends)
-        chosen = np.equal(np.expand_dims(self.labels, 2), np.arange(self.classes))
-        chosen = np.logical_and(chosen, np.expand_dims(inside, 2))
+        self.positions = np.expand_dims(np.arange(self.width), 0)
+        inside = np.less_equal(self.positions, self.ends)
+        one_hot = np.equal(np.expand_dims(self.labels, 2), np.arange(self.classes))
+        one_hot = np.logical_and(one_hot, np.expand_dims(inside, 2))
         #: (n, width, classes): one-hot labels of the positions.
-        self.chosen = np.astype(chosen, type_of(log_probs).dtype)
-        picked = np.take_along_axis(np.transpose(log_probs, (1, 0, 2)), self._index(), axis=2)
-        picked = np.where(np.expand_dims(inside, 1), picked, e.number(-inf, picked))
+        self.one_hot = np.astype(one_hot, type_of(log_probs).dtype)
+        emitted = np.take_along_axis(np.transpose(log_probs, (1, 0, 2)), self._index(), axis=2)
+        emitted = np.where(np.expand_dims(inside, 1), emitted, e.number(-inf, emitted))
         #: (T, n, width): the log probability of each position's label.
-        self.emitted = np.transpose(picked, (1, 0, 2))
-        before = self._earlier()
-        odd = np.equal(np.remainder(self.places, 2), 1)
+        self.emitted = np.transpose(emitted, (1, 0, 2))
+        before = self._labels_two_before()
+        odd = np.equal(np.remainder(self.positions, 2), 1)
         #: Whether a label may follow the previous one without a blank.
         self.skips = np.logical_and(odd, np.not_equal(self.labels, before))
 
@@ -91,15 +91,15 @@ class _Lattice:
         index = np.clip(np.expand_dims(self.labels, 1), 0, self.classes - 1)
         return np.broadcast_to(index, (self.n, self.steps, self.width))
 
-    def _earlier(self) -> Any:
-        """The label two positions before; a label that equals none at the start."""
+    def _labels_two_before(self) -> Any:
+        """The labels two positions before; -1, which is not a label, at the first two positions."""
         none = np.full((self.n, min(2, self.width)), -1, fdtypes.int64)
         kept = max(self.width - 2, 0)
         return np.concatenate([none, self.labels[:, :kept]], axis=1)
 
     def forward(self) -> Any:
         """``(n, T, width)``: the log probabilities of all prefixes that end at a position and time."""
-        start = np.where(np.less(self.places, 2), self.emitted[0], e.number(-inf, self.emitted))
+        start = np.where(np.less(self.positions, 2), self.emitted[0], e.number(-inf, self.emitted))
 
         def step(alpha: Any, emitted: Any) -> tuple[Any, Any]:
             skipped = np.where(self.skips, _shifted(alpha, 2, False), e.number(-inf, alpha))
@@ -114,7 +114,7 @@ class _Lattice:
         last = np.clip(np.subtract(self.input_lengths, 1), 0, None)
         index = np.broadcast_to(reshape(last, shape=(self.n, 1, 1)), (self.n, 1, self.width))
         ending = reshape(np.take_along_axis(alpha, index, axis=1), shape=(self.n, self.width))
-        at_end = np.logical_or(np.equal(self.places, self.ends), np.equal(self.places, np.subtract(self.ends, 1)))
+        at_end = np.logical_or(np.equal(self.positions, self.ends), np.equal(self.positions, np.subtract(self.ends, 1)))
         kept = np.where(at_end, ending, e.number(-inf, ending))
         total = _log_sum(*[kept[:, i] for i in range(self.width)]) if self.width < 4 else _log_sum_along(kept)
         nothing = np.where(np.equal(self.ends[:, 0], 0), e.number(0, total), e.number(-inf, total))
@@ -123,9 +123,9 @@ class _Lattice:
     def backward(self) -> Any:
         """``(n, T, width)``: the log probabilities of all suffixes that start at a position and time, inclusive."""
         beginning = np.full((self.n, self.width), -inf, type_of(self.emitted).dtype)
-        at_end = np.logical_or(np.equal(self.places, self.ends), np.equal(self.places, np.subtract(self.ends, 1)))
+        at_end = np.logical_or(np.equal(self.positions, self.ends), np.equal(self.positions, np.subtract(self.ends, 1)))
         last = np.expand_dims(np.subtract(self.input_lengths, 1), 1)
-        skips = np.logical_and(_later(self.skips), np.ones((self.n, 1), fdtypes.bool_))
+        skips = np.logical_and(_two_after(self.skips), np.ones((self.n, 1), fdtypes.bool_))
 
         def step(beta: Any, x: Any) -> tuple[Any, Any]:
             emitted, time = x
@@ -140,8 +140,8 @@ class _Lattice:
         return np.transpose(beta, (1, 0, 2))
 
 
-def _later(skips: Any) -> Any:
-    """Whether the position two further on may follow without a blank."""
+def _two_after(skips: Any) -> Any:
+    """Whether the label two positions after may follow without a blank."""
     n, width = type_of(skips).shape
     none = np.zeros((n, min(2, width)), fdtypes.bool_)
     return np.concatenate([skips[:, min(2, width) :], none], axis=1)
@@ -160,15 +160,15 @@ def _log_sum_along(x: Any) -> Any:
 
 
 def _in_rows(targets: Any, target_lengths: Any, longest: int) -> Any:
-    """Concatenated labels as one row per sequence."""
+    """The labels with one row for each sequence; they may be given concatenated."""
     if type_of(targets).ndim == 2:
         return targets
     lengths = np.astype(target_lengths, fdtypes.int64)
-    begins = np.subtract(np.cumsum(lengths, axis=0), lengths)
-    places = np.add(np.expand_dims(begins, 1), np.expand_dims(np.arange(longest), 0))
+    starts = np.subtract(np.cumsum(lengths, axis=0), lengths)
+    indices = np.add(np.expand_dims(starts, 1), np.expand_dims(np.arange(longest), 0))
     if not type_of(targets).size:
-        return np.zeros(type_of(places).shape, fdtypes.int64)
-    return take_slices(targets, places, axis=0, mode="clip")
+        return np.zeros(type_of(indices).shape, fdtypes.int64)
+    return take_slices(targets, indices, axis=0, mode="clip")
 
 
 @aten(
@@ -193,14 +193,16 @@ def ctc_backward(ct0, log_probs, targets, input_lengths, target_lengths, blank, 
     lattice = _Lattice(log_probs, targets, input_lengths, target_lengths, blank)
     alpha = lattice.forward()  # recomputed instead of saved, so that it is differentiable
     result0 = lattice.final(alpha)
-    both = np.add(alpha, lattice.backward())
+    alpha_beta = np.add(alpha, lattice.backward())
     emitted = np.transpose(lattice.emitted, (1, 0, 2))
-    seen = np.logical_and(np.greater(both, -inf), np.greater(emitted, -inf))
-    clean = np.where(seen, np.subtract(both, np.where(seen, emitted, e.number(0, emitted))), e.number(-inf, both))
+    possible = np.logical_and(np.greater(alpha_beta, -inf), np.greater(emitted, -inf))
+    # Both factors include the emission: it is divided out once.
+    joint = np.subtract(alpha_beta, np.where(possible, emitted, e.number(0, emitted)))
+    joint = np.where(possible, joint, e.number(-inf, alpha_beta))
     loss = reshape(result0, shape=(lattice.n, 1, 1))
-    # The posterior probability of a position and time, given the labels.
-    occupied = e.exp(np.add(clean, np.where(np.equal(loss, inf), e.number(0, loss), loss)))
-    by_class = np.transpose(np.matmul(occupied, lattice.chosen), (1, 0, 2))
+    # The posterior probability of each position at each time, given the labels.
+    posterior = e.exp(np.add(joint, np.where(np.equal(loss, inf), e.number(0, loss), loss)))
+    by_class = np.transpose(np.matmul(posterior, lattice.one_hot), (1, 0, 2))
     grad = np.subtract(e.exp(log_probs), by_class)
     infinite = reshape(np.equal(result0, inf), shape=(1, lattice.n, 1))
     grad = np.where(infinite, e.number(0 if zero_infinity else float("nan"), grad), grad)
@@ -225,30 +227,32 @@ def _lengths(name: str, given: Any, n: int) -> Tensor:
     return made
 
 
-def _known(t: Tensor) -> list[int] | None:
-    """The concrete values, or None."""
+def _concrete(t: Tensor) -> list[int] | None:
+    """The values; None for a traced tensor."""
     return None if t._layout_.base.traced else array_of(t).tolist()
 
 
 def _check_lengths(steps: int, inputs: Sequence[int], targets: Tensor, lengths: Sequence[int]) -> None:
     for value in inputs:
         if value < 0:
-            raise RuntimeError(f"Expected input_lengths to have value at least 0, but got value {value} {_HERE}")
+            raise RuntimeError(f"Expected input_lengths to have value at least 0, but got value {value} {_CONTEXT}")
         if value > steps:
-            raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value {value} {_HERE}")
+            raise RuntimeError(
+                f"Expected input_lengths to have value at most {steps}, but got value {value} {_CONTEXT}"
+            )
     for value in lengths:
         if value < 0:
-            raise RuntimeError(f"Expected target_lengths to have value at least 0, but got value {value} {_HERE}")
+            raise RuntimeError(f"Expected target_lengths to have value at least 0, but got value {value} {_CONTEXT}")
     if targets.dim() == 1 and sum(lengths) != targets.shape[0]:
         raise RuntimeError(
             f"Expected tensor to have size {sum(lengths)} at dimension 0, but got size {targets.shape[0]} for argument "
-            f"#2 'targets' {_HERE}"
+            f"#2 'targets' {_CONTEXT}"
         )
     longest = max(lengths, default=0)
     if targets.dim() == 2 and targets.shape[1] < longest:
         raise RuntimeError(
             f"Expected tensor to have size at least {longest} at dimension 1, but got size {targets.shape[1]} for "
-            f"argument #2 'targets' {_HERE}"
+            f"argument #2 'targets' {_CONTEXT}"
         )
 
 
@@ -260,7 +264,7 @@ def _check_lengths(steps: int, inputs: Sequence[int], targets: Tensor, lengths: 
     names="torch.ctc_loss",
 )
 def ctc_loss_number(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=MEAN, zero_infinity=False):
-    """As ``torch.nn.functional.ctc_loss``, the reduction as a number."""
+    """``torch.nn.functional.ctc_loss`` with the reduction as a number."""
     if log_probs.dtype not in (dtypes.float32, dtypes.float64):
         raise lacks("ctc_loss_cpu", log_probs.dtype)
     batched = log_probs.dim() == 3
@@ -271,13 +275,13 @@ def ctc_loss_number(log_probs, targets, input_lengths, target_lengths, blank=0, 
         raise RuntimeError("blank must be in label range")
     n = log_probs.shape[1]
     inputs, lengths = _lengths("input_lengths", input_lengths, n), _lengths("target_lengths", target_lengths, n)
-    known = _known(lengths)
-    if known is not None and (values := _known(inputs)) is not None:
-        _check_lengths(log_probs.shape[0], values, targets, known)
+    values = _concrete(lengths)
+    if values is not None and (input_values := _concrete(inputs)) is not None:
+        _check_lengths(log_probs.shape[0], input_values, targets, values)
     if targets.dim() == 2:
         longest = targets.shape[1]
     else:
-        longest = targets.shape[0] if known is None else max(known, default=0)
+        longest = targets.shape[0] if values is None else max(values, default=0)
     targets = targets.to(dtypes.int64)
     loss: Any = ctc_rows.function(log_probs, targets, inputs, lengths, blank, zero_infinity, longest)[0]
     if zero_infinity:
@@ -299,15 +303,15 @@ def ctc_loss(
 
     Args:
         log_probs: ``(T, n, classes)``, or ``(T, classes)``: logarithms of probabilities at each time.
-        targets: ``(n, S)``, or all labels concatenated; none of them the blank.
+        targets: labels other than the blank, ``(n, S)``, or those of all sequences concatenated.
         input_lengths: the number of time steps of each sequence.
         target_lengths: the number of labels of each sequence.
         blank: the class of the blank.
         reduction: ``"mean"`` (over the batch, of losses over the numbers of labels), ``"sum"`` or ``"none"``.
-        zero_infinity: whether the losses of sequences that are too short for their labels are zero.
+        zero_infinity: whether infinite losses, of sequences that are too short for their labels, become zero.
 
     Raises:
-        RuntimeError: where sizes and lengths do not match.
+        RuntimeError: for sizes and lengths that do not match.
 
     Example:
         >>> log_probs = torch.full((2, 1, 2), 0.5).log()

@@ -1,4 +1,4 @@
-"""The cross entropy of a linear map's output."""
+"""``linear_cross_entropy``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def linear_cross_entropy(
     weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
     label_smoothing: float = 0.0, options: Any = None,
 ) -> Tensor:  # fmt: skip
-    """The cross entropy of a linear map's output and targets.
+    """``cross_entropy(linear(input, linear_weight, linear_bias), target)``.
 
     Args:
         input: ``(N, F)``, or without ``N``.
@@ -58,12 +58,13 @@ def linear_cross_entropy(
         tensor(1.3863)
     """
     _check(input, linear_weight, linear_bias, target, ignore_index)
-    classes, *places, features = linear_weight.shape
-    if places:
-        linear_weight = linear_weight.reshape(classes * prod(places), features)
+    classes, *additional, features = linear_weight.shape
+    if additional:
+        linear_weight = linear_weight.reshape(classes * prod(additional), features)
         linear_bias = None if linear_bias is None else linear_bias.flatten()
     scores: Any = linear(input, linear_weight, linear_bias)
-    scores = scores.view(*scores.shape[:-1], classes, *places)
+    scores = scores.view(*scores.shape[:-1], classes, *additional)
     ignored = -100 if ignore_index is None else ignore_index
-    more: Any = dict(ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing)
-    return cross_entropy(scores, target, weight, **more)
+    return cross_entropy(
+        scores, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing
+    )

@@ -1,4 +1,4 @@
-"""Margin losses of class scores."""
+"""``soft_margin_loss``, ``multi_margin_loss``, ``multilabel_margin_loss``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _check_soft_margin(input: Tensor, target: Tensor, reduction: int) -> None:
             "the `~` or `logical_not()` operator instead."
         )
     size = broadcast_size(tuple(input.shape), tuple(target.shape))
-    if size != tuple(input.shape):  # it is multiplied in place
+    if size != tuple(input.shape):  # PyTorch multiplies the input in place
         raise RuntimeError(
             f"output with shape {size_text(input.shape)} doesn't match the broadcast shape {size_text(size)}"
         )
@@ -65,7 +65,7 @@ def soft_margin_loss(
 
     Args:
         input: scores.
-        target: 1 or -1 for each.
+        target: 1 or -1 for each score.
 
     Example:
         >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0]), torch.tensor([1.0]))
@@ -78,7 +78,7 @@ def soft_margin_loss(
 
 
 def _rows_of(x: Any) -> tuple[int, int]:
-    """The numbers of rows and classes; a vector is one row."""
+    """The numbers of rows and of classes; a vector is one row."""
     shape = type_of(x).shape
     return (shape[0], shape[1]) if len(shape) == 2 else (1, shape[0] if shape else 1)
 
@@ -91,14 +91,14 @@ def _check_scores(input: Tensor) -> None:
         )
 
 
-def _check_wide(kernel: str, input: Tensor) -> None:
+def _check_single_or_double(kernel: str, input: Tensor) -> None:
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise lacks(kernel, input.dtype)
 
 
-def _check_scalar_type(t: Tensor, wanted: dtypes.dtype) -> None:
-    if t.dtype is not wanted:
-        raise RuntimeError(f"expected scalar type {wanted.scalar_name} but found {t.dtype.scalar_name}")
+def _check_scalar_type(t: Tensor, expected: dtypes.dtype) -> None:
+    if t.dtype is not expected:
+        raise RuntimeError(f"expected scalar type {expected.scalar_name} but found {t.dtype.scalar_name}")
 
 
 def _check_multi_margin(input, target, p, margin, weight, reduction):
@@ -112,7 +112,7 @@ def _check_multi_margin(input, target, p, margin, weight, reduction):
         )
     if weight is not None and (weight.dim() > 1 or weight.numel() != classes):
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {size_text(weight.shape)}")
-    _check_wide("multi_margin_loss_cpu_kernel", input)
+    _check_single_or_double("multi_margin_loss_cpu_kernel", input)
     _check_scalar_type(target, dtypes.int64)
     if weight is not None:
         _check_scalar_type(weight, input.dtype)
@@ -134,18 +134,17 @@ def _inspect_multi_margin(input: Tensor, target: Tensor, *_: Any) -> None:
 def multi_margin_rows(input, target, p, margin, weight, reduction):
     rows, classes = _rows_of(input)
     scores, target = reshape(input, shape=(rows, classes)), reshape(target, shape=(rows, 1))
-    steps = iota(shape=(rows, classes), axis=1, dtype=fdtypes.int64)
-    own = np.equal(steps, target)
+    is_target = np.equal(iota(shape=(rows, classes), axis=1, dtype=fdtypes.int64), target)
     zero = e.number(0, scores)
-    chosen = np.expand_dims(r.reduce_sum(np.where(own, scores, zero), axes=(1,)), 1)
-    short = np.add(np.subtract(scores, chosen), margin)
-    short = np.where(np.greater(short, 0), short, zero)  # NaN is excluded
-    loss = e.square(short) if p == 2 else short
+    target_scores = np.expand_dims(r.reduce_sum(np.where(is_target, scores, zero), axes=(1,)), 1)
+    hinge = np.add(np.subtract(scores, target_scores), margin)
+    hinge = np.where(np.greater(hinge, 0), hinge, zero)  # zero for NaN
+    loss = e.square(hinge) if p == 2 else hinge
     if weight is not None:
-        factors = r.reduce_sum(np.where(own, reshape(weight, shape=(1, classes)), zero), axes=(1,))
+        factors = r.reduce_sum(np.where(is_target, reshape(weight, shape=(1, classes)), zero), axes=(1,))
         loss = np.multiply(loss, np.expand_dims(np.astype(factors, type_of(scores).dtype), 1))
-    each = np.divide(r.reduce_sum(np.where(own, zero, loss), axes=(1,)), classes)
-    return reduced(each if type_of(input).ndim == 2 else reshape(each, shape=()), reduction)
+    losses = np.divide(r.reduce_sum(np.where(is_target, zero, loss), axes=(1,)), classes)
+    return reduced(losses if type_of(input).ndim == 2 else reshape(losses, shape=()), reduction)
 
 
 @function("F.multi_margin_loss")
@@ -186,7 +185,7 @@ def _check_multilabel(input: Tensor, target: Tensor, reduction: int) -> None:
         raise RuntimeError(
             f"inconsistent target size: {size_text(target.shape)} for input of size: {size_text(input.shape)}"
         )
-    _check_wide("multilabel_margin_loss_forward_out_frame", input)
+    _check_single_or_double("multilabel_margin_loss_forward_out_frame", input)
     _check_scalar_type(target, dtypes.int64)
 
 
@@ -205,17 +204,17 @@ def _inspect_multilabel(input: Tensor, target: Tensor, *_: Any) -> None:
 def multilabel_margin_rows(input, target, reduction):
     rows, classes = _rows_of(input)
     scores, target = (reshape(x, shape=(rows, classes)) for x in (input, target))
-    # The classes of a row end at the first -1.
-    listed = np.equal(np.cumsum(np.astype(np.less(target, 0), fdtypes.int64), axis=1), 0)
-    steps = iota(shape=(rows, classes, classes), axis=2, dtype=fdtypes.int64)
-    hits = np.logical_and(np.equal(np.expand_dims(target, 2), steps), np.expand_dims(listed, 2))
-    is_target = r.reduce_any(hits, axes=(1,))
+    # The targets of a row end at the first -1.
+    valid = np.equal(np.cumsum(np.astype(np.less(target, 0), fdtypes.int64), axis=1), 0)
+    numbers = iota(shape=(rows, classes, classes), axis=2, dtype=fdtypes.int64)
+    one_hot = np.logical_and(np.equal(np.expand_dims(target, 2), numbers), np.expand_dims(valid, 2))
+    is_target = r.reduce_any(one_hot, axes=(1,))
     zero = e.number(0, scores)
-    chosen = r.reduce_sum(np.where(hits, np.expand_dims(scores, 1), zero), axes=(2,))
-    short = np.maximum(np.add(np.subtract(np.expand_dims(scores, 1), np.expand_dims(chosen, 2)), 1.0), 0.0)
-    counted = np.logical_and(np.expand_dims(listed, 2), np.logical_not(np.expand_dims(is_target, 1)))
-    each = np.divide(r.reduce_sum(np.where(counted, short, zero), axes=(1, 2)), classes)
-    loss = reduced(each if type_of(input).ndim == 2 else reshape(each, shape=()), reduction)
+    target_scores = r.reduce_sum(np.where(one_hot, np.expand_dims(scores, 1), zero), axes=(2,))
+    hinge = np.maximum(np.add(np.subtract(np.expand_dims(scores, 1), np.expand_dims(target_scores, 2)), 1.0), 0.0)
+    counted = np.logical_and(np.expand_dims(valid, 2), np.logical_not(np.expand_dims(is_target, 1)))
+    losses = np.divide(r.reduce_sum(np.where(counted, hinge, zero), axes=(1, 2)), classes)
+    loss = reduced(losses if type_of(input).ndim == 2 else reshape(losses, shape=()), reduction)
     return loss, np.astype(reshape(is_target, shape=type_of(input).shape), type_of(input).dtype)
 
 
@@ -228,7 +227,7 @@ def multilabel_margin_loss(
 
     Args:
         input: scores, ``(n, classes)`` or ``(classes,)``.
-        target: of the same size: classes, and -1 after the last.
+        target: the classes of each row, followed by -1, of the size of ``input``.
 
     Raises:
         RuntimeError: if sizes do not match, and for a target out of range.

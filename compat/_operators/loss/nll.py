@@ -1,4 +1,4 @@
-"""The likelihood of classes: ``nll_loss`` and ``cross_entropy``."""
+"""``nll_loss`` and ``cross_entropy``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import lacks, size_text
-from compat._operators.activation.softmax import log_softmax_plain
+from compat._operators.activation.softmax import log_softmax_of
 from compat._operators.arguments import tensor_argument
-from compat._operators.indexing.indices import outside
+from compat._operators.indexing.indices import out_of_range
 from compat._operators.loss.pointwise import MEAN, NONE, SUM, reduction_number
 from compat._operators.pointwise.scalars import div_number, mul_number
 from funcgrad import numpy as np
@@ -51,7 +51,7 @@ def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, reducti
 
 def _inspect_classes(input: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int) -> None:
     classes = input.shape[min(1, input.dim() - 1)]
-    if outside(target, 0, classes) is None:
+    if out_of_range(target, 0, classes) is None:
         return
     values = values_of(target)
     bad = values[((values < 0) | (values >= classes)) & (values != ignore_index)]
@@ -61,30 +61,30 @@ def _inspect_classes(input: Tensor, target: Tensor, weight: Any, reduction: int,
 
 def _class_weights(target: Any, weight: Any, ignore_index: int, dtype: Any) -> tuple[Any, Any]:
     """The mask of included targets, and their weights."""
-    counts = np.not_equal(target, ignore_index)
+    included = np.not_equal(target, ignore_index)
     if weight is None:
-        return counts, np.astype(counts, dtype)
-    picked = take(weight, np.where(counts, target, e.number(0, target)), axis=0, mode="clip")
-    return counts, np.where(counts, picked, e.number(0, picked))
+        return included, np.astype(included, dtype)
+    weights = take(weight, np.where(included, target, e.number(0, target)), axis=0, mode="clip")
+    return included, np.where(included, weights, e.number(0, weights))
 
 
-def _across(x: Any, axis: int) -> Any:
-    """Values per target, with the class axis inserted."""
+def _with_class_axis(x: Any, axis: int) -> Any:
+    """One value for each target, with the class axis inserted."""
     shape = type_of(x).shape
     return reshape(x, shape=(*shape[:axis], 1, *shape[axis:]))
 
 
 def _nll(input, target, weight, reduction, ignore_index):
     axis = min(1, type_of(input).ndim - 1)
-    counts, factors = _class_weights(target, weight, ignore_index, type_of(input).dtype)
-    places = np.where(counts, target, e.number(0, target))
-    picked = take_along(input, _across(places, axis), axis=axis, mode="clip")
-    every, zero = tuple(range(type_of(target).ndim)), e.number(0, input)
-    weighted = np.where(counts, np.multiply(reshape(picked, shape=type_of(target).shape), factors), zero)
-    if reduction == NONE and every:
-        return np.where(counts, e.neg(weighted), zero), np.zeros((), type_of(input).dtype)
+    included, factors = _class_weights(target, weight, ignore_index, type_of(input).dtype)
+    classes = np.where(included, target, e.number(0, target))
+    selected = take_along(input, _with_class_axis(classes, axis), axis=axis, mode="clip")
+    axes, zero = tuple(range(type_of(target).ndim)), e.number(0, input)
+    weighted = np.where(included, np.multiply(reshape(selected, shape=type_of(target).shape), factors), zero)
+    if reduction == NONE and axes:
+        return np.where(included, e.neg(weighted), zero), np.zeros((), type_of(input).dtype)
     # Subtracted, not negated: an empty loss is 0, not -0.
-    total, weights = np.subtract(zero, r.reduce_sum(weighted, axes=every)), r.reduce_sum(factors, axes=every)
+    total, weights = np.subtract(zero, r.reduce_sum(weighted, axes=axes)), r.reduce_sum(factors, axes=axes)
     return (e.div(total, weights) if reduction == MEAN else total), weights
 
 
@@ -92,10 +92,12 @@ def _nll_backward(
     ct0: Any, input: Any, target: Any, weight: Any, result1: Any, reduction: int, ignore_index: int
 ) -> Any:
     axis = min(1, type_of(input).ndim - 1)
-    counts, factors = _class_weights(target, weight, ignore_index, type_of(input).dtype)
-    each = e.neg(np.multiply(np.divide(ct0, result1) if reduction == MEAN else ct0, factors))
-    here = np.equal(iota(shape=type_of(input).shape, axis=axis, dtype=fdtypes.int64), _across(target, axis))
-    return np.where(np.logical_and(here, _across(counts, axis)), _across(each, axis), e.number(0, each))
+    included, factors = _class_weights(target, weight, ignore_index, type_of(input).dtype)
+    grad = e.neg(np.multiply(np.divide(ct0, result1) if reduction == MEAN else ct0, factors))
+    classes = iota(shape=type_of(input).shape, axis=axis, dtype=fdtypes.int64)
+    is_target = np.equal(classes, _with_class_axis(target, axis))
+    mask = np.logical_and(is_target, _with_class_axis(included, axis))
+    return np.where(mask, _with_class_axis(grad, axis), e.number(0, grad))
 
 
 def _declare(name: str, node: str) -> Op:
@@ -130,7 +132,7 @@ def _nll_image(input: Tensor, target: Tensor, weight: Tensor | None, how: int, i
 
 
 def _nll_any(input: Tensor, target: Tensor, weight: Tensor | None, how: int, ignore_index: int) -> Tensor:
-    """The loss for classes along the second dimension; other inputs than matrices are reshaped to images."""
+    """The loss for classes along the second dimension; inputs of more than two dimensions are reshaped to images."""
     if input.dim() < 1:
         raise ValueError(f"Expected 1 or more dimensions (got {input.dim()})")
     if input.dim() != 1 and target.shape[:1] != input.shape[:1]:
@@ -157,7 +159,7 @@ def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """The negated log-probability of the right class.
+    """The negative log-probability of the target class.
 
     Args:
         input: log-probabilities, (C), (N, C) or (N, C, ...).
@@ -187,8 +189,8 @@ def _along_classes(weight: Tensor, ndim: int) -> Tensor:
     return weight.view(1, -1, *[1] * (ndim - 2)) if ndim > 1 else weight
 
 
-def _probable(logs: Tensor, target: Tensor, weight: Tensor | None, how: int, smoothing: float) -> Tensor:
-    """Cross entropy of probabilities of the classes."""
+def _of_probabilities(logs: Tensor, target: Tensor, weight: Tensor | None, how: int, smoothing: float) -> Tensor:
+    """The cross entropy for targets that are probabilities of the classes."""
     if not target.dtype.is_floating_point:
         raise RuntimeError(
             f"Expected floating point type for target with class probabilities, got {target.dtype.scalar_name}"
@@ -215,22 +217,22 @@ def _probable(logs: Tensor, target: Tensor, weight: Tensor | None, how: int, smo
 def _smoothed(
     logs: Tensor, target: Tensor, weight: Tensor | None, how: int, ignore_index: int, smoothing: float
 ) -> Tensor:
-    """Cross entropy with label smoothing."""
+    """The cross entropy with label smoothing."""
     axis = min(1, logs.dim() - 1)
-    exact = _nll_any(logs, target, weight, how, ignore_index)
+    target_loss = _nll_any(logs, target, weight, how, ignore_index)
     ignored = target.eq(ignore_index)
-    spread = -(logs if weight is None else logs * _along_classes(weight, logs.dim())).sum(axis)
-    spread = spread.masked_fill_(ignored, 0.0)
+    uniform_loss = -(logs if weight is None else logs * _along_classes(weight, logs.dim())).sum(axis)
+    uniform_loss = uniform_loss.masked_fill_(ignored, 0.0)
     if how == SUM:
-        spread = spread.sum()
+        uniform_loss = uniform_loss.sum()
     elif how == MEAN:
-        counted = ~ignored
+        included = ~ignored
         if weight is None:
-            spread = spread.sum() / counted.sum()
+            uniform_loss = uniform_loss.sum() / included.sum()
         else:
-            spread = spread.sum() / weight.gather(0, target.masked_select(counted).flatten()).sum()
+            uniform_loss = uniform_loss.sum() / weight.gather(0, target.masked_select(included).flatten()).sum()
     classes = logs.shape[axis]
-    return mul_number.function(exact, 1 - smoothing) + mul_number.function(spread, smoothing / classes)
+    return mul_number.function(target_loss, 1 - smoothing) + mul_number.function(uniform_loss, smoothing / classes)
 
 
 @function("F.cross_entropy")
@@ -246,7 +248,7 @@ def cross_entropy(
         weight: a factor per class.
         ignore_index: a target to ignore.
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per target.
-        label_smoothing: the part, from 0 to 1, of the target that is spread over all classes.
+        label_smoothing: the probability, from 0 to 1, that the target distributes evenly over all classes.
 
     Raises:
         ValueError, RuntimeError: for sizes and dtypes that do not match.
@@ -264,9 +266,9 @@ def cross_entropy(
     same = input.shape == target.shape
     if same and ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")
-    logs = log_softmax_plain.function(input, min(1, input.dim() - 1) if input.dim() else 0)
+    logs = log_softmax_of.function(input, min(1, input.dim() - 1) if input.dim() else 0)
     if same:
-        return _probable(logs, target, weight, how, label_smoothing)
+        return _of_probabilities(logs, target, weight, how, label_smoothing)
     if label_smoothing > 0.0:
         return _smoothed(logs, target, weight, how, ignore_index, label_smoothing)
     return _nll_any(logs, target, weight, how, ignore_index)

@@ -1,4 +1,4 @@
-"""Elementwise losses: squares, absolute values, binary cross entropy."""
+"""Elementwise losses, from ``mse_loss`` to ``kl_div``, and the reduction of losses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def reduction_number(reduction: str, size_average: bool | None = None, reduce: b
     """PyTorch's number for a reduction.
 
     Raises:
-        ValueError: for an unknown one.
+        ValueError: for an unknown reduction.
     """
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
@@ -47,15 +47,20 @@ def reduction_number(reduction: str, size_average: bool | None = None, reduce: b
 
 
 def reduced(loss: Any, reduction: int) -> Any:
-    """The elementwise losses, reduced."""
+    """An array of losses, reduced."""
     if reduction == NONE:
         return loss
     total = r.reduce_sum(loss, axes=tuple(range(type_of(loss).ndim)))
     return total if reduction == SUM else e.div(total, e.number(type_of(loss).size, total))
 
 
+def reduced_tensor(loss: Tensor, reduction: int) -> Tensor:
+    """A tensor of losses, reduced."""
+    return loss if reduction == NONE else loss.sum() if reduction == SUM else loss.mean()
+
+
 def _pair_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    """For one loss per pair of elements: the pair's memory format."""
+    """The strides of an elementwise operation on input and target, for losses that are not reduced."""
     pair = [operands[n] for n in ("input", "target")]
     if types[0].shape != pair[0].size:
         return [None]
@@ -63,7 +68,7 @@ def _pair_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
 
 
 def _target_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    """For one loss per element: the target's memory format."""
+    """The target's memory format, for losses that are not reduced."""
     target: Layout = operands["target"]
     return [preserved_strides(tuple(target.size), target.stride) if types[0].shape == target.size else None]
 
@@ -78,7 +83,7 @@ def _check_floating(kernel: str) -> Callable[..., None]:
 
 
 def _matched(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Two tensors of one size; other sizes broadcast, with a warning."""
+    """The two tensors, broadcast to the same size, with a warning if their sizes differ."""
     if input.shape == target.shape:
         return input, target
     warn(
@@ -90,7 +95,7 @@ def _matched(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _weighted(loss: Tensor, weight: Tensor, reduction: int, by_weight: bool = True) -> Tensor:
-    """Elementwise losses times weights, reduced; the mean is divided by the weights (``by_weight``) or the elements."""
+    """Losses times weights, reduced; the mean divides by the sum of weights (``by_weight``) or the number of losses."""
     if weight.shape != loss.shape:
         raise ValueError("Inputs and weights must have the same size.")
     loss = loss * weight
@@ -123,8 +128,8 @@ def mse_loss(
     Args:
         input, target: tensors of one size.
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per element.
-        weight: factors of the elements; a mean is then over their sum.
-        size_average, reduce: deprecated ways to specify the reduction.
+        weight: factors of the elements; the mean divides by their sum.
+        size_average, reduce: deprecated arguments that determine the reduction.
 
     Raises:
         ValueError: for an unknown reduction.
@@ -157,7 +162,7 @@ def l1_loss(
     loss = input.sub(target).abs()
     if weight is not None:
         return _weighted(loss, weight, how)
-    return loss if how == NONE else loss.sum() if how == SUM else loss.mean()
+    return reduced_tensor(loss, how)
 
 
 @aten(
@@ -166,19 +171,19 @@ def l1_loss(
     check=_check_floating("smooth_l1_cpu"),
 )  # fmt: skip
 def smooth_l1_pairs(input, target, reduction, beta):
-    return reduced(_smooth(input, target, beta), reduction)
+    return reduced(_smooth_l1(input, target, beta), reduction)
 
 
 @in_single
-def _smooth(input: Any, target: Any, beta: float) -> Any:
+def _smooth_l1(input: Any, target: Any, beta: float) -> Any:
     distance = e.absolute(e.sub(input, target))
-    small = np.multiply(e.square(_near(distance, np.less(distance, beta))), 0.5 / beta)
-    return np.where(np.less(distance, beta), small, np.subtract(distance, 0.5 * beta))
+    quadratic = np.multiply(e.square(_small(distance, np.less(distance, beta))), 0.5 / beta)
+    return np.where(np.less(distance, beta), quadratic, np.subtract(distance, 0.5 * beta))
 
 
-def _near(distance: Any, small: Any) -> Any:
-    """The small distances, zero for others: the square of infinity would have no derivative."""
-    return np.where(small, distance, 0.0)
+def _small(distance: Any, is_small: Any) -> Any:
+    """The small distances, and zero for others: the derivative of the square of infinity would be NaN."""
+    return np.where(is_small, distance, 0.0)
 
 
 @function("F.smooth_l1_loss")
@@ -215,8 +220,9 @@ def _check_huber(input: Tensor, target: Tensor, *_: Any) -> None:
 )  # fmt: skip
 def huber_pairs(input, target, reduction, delta):
     distance = e.absolute(np.subtract(input, target))
-    small = np.multiply(e.square(_near(distance, np.less_equal(distance, delta))), 0.5)
-    loss = np.where(np.less_equal(distance, delta), small, np.multiply(np.subtract(distance, 0.5 * delta), delta))
+    quadratic = np.multiply(e.square(_small(distance, np.less_equal(distance, delta))), 0.5)
+    linear = np.multiply(np.subtract(distance, 0.5 * delta), delta)
+    loss = np.where(np.less_equal(distance, delta), quadratic, linear)
     return reduced(np.astype(loss, type_of(input).dtype), reduction)
 
 
@@ -272,8 +278,8 @@ _LEAST_VARIANCE = float(numpy.float32(1e-12))
     check=_check_binary, values=_inspect_binary, gradients=Gradients(without="weight"),
 )  # fmt: skip
 def binary_pairs(input, target, weight, reduction):
-    yes, no = (np.maximum(e.log(p), _LEAST_LOG) for p in (input, np.subtract(1.0, input)))
-    loss = np.subtract(np.multiply(np.subtract(target, 1.0), no), np.multiply(target, yes))
+    log_p, log_not_p = (np.maximum(e.log(p), _LEAST_LOG) for p in (input, np.subtract(1.0, input)))
+    loss = np.subtract(np.multiply(np.subtract(target, 1.0), log_not_p), np.multiply(target, log_p))
     return reduced(loss if weight is None else np.multiply(loss, np.astype(weight, type_of(loss).dtype)), reduction)
 
 
@@ -282,8 +288,9 @@ def binary_pairs_backward(ct: Any, input: Any, target: Any, weight: Any, reducti
     ct = ct if weight is None else np.multiply(ct, np.astype(weight, type_of(input).dtype))
     ct = np.divide(ct, type_of(input).size) if reduction == MEAN else ct
     variance = np.maximum(np.multiply(np.subtract(1.0, input), input), _LEAST_VARIANCE)
-    yes, no = (np.maximum(e.log(p), _LEAST_LOG) for p in (input, np.subtract(1.0, input)))
-    return np.multiply(ct, np.divide(np.subtract(input, target), variance)), np.multiply(ct, np.subtract(no, yes))
+    log_p, log_not_p = (np.maximum(e.log(p), _LEAST_LOG) for p in (input, np.subtract(1.0, input)))
+    input_ct = np.multiply(ct, np.divide(np.subtract(input, target), variance))
+    return input_ct, np.multiply(ct, np.subtract(log_not_p, log_p))
 
 
 @function("F.binary_cross_entropy")
@@ -291,7 +298,7 @@ def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """``-(target * log(input) + (1 - target) * log(1 - input))``, of probabilities; a logarithm is at least -100.
+    """``-(target * log(input) + (1 - target) * log(1 - input))`` for probabilities; logarithms are at least -100.
 
     Args:
         input, target: tensors of one size, with elements between 0 and 1.
@@ -340,13 +347,13 @@ def _check_logits(input, target, weight, pos_weight, reduction):
     layout=_target_strides, check=_check_logits, gradients=Gradients(without="weight pos_weight"),
 )  # fmt: skip
 def logit_pairs(input, target, weight, pos_weight, reduction):
-    dtype = type_of(target).dtype  # as in PyTorch, which works in place
+    dtype = type_of(target).dtype  # the result's, since PyTorch computes in place
     # -log(sigmoid(x)) without overflow.
-    surprise = np.add(np.log1p(e.exp(e.neg(e.absolute(input)))), np.maximum(e.neg(input), 0.0))
+    neg_log_sigmoid = np.add(np.log1p(e.exp(e.neg(e.absolute(input)))), np.maximum(e.neg(input), 0.0))
     if pos_weight is not None:
         factor = np.add(np.multiply(np.subtract(np.astype(pos_weight, dtype), 1.0), target), 1.0)
-        surprise = np.multiply(factor, surprise)
-    loss = np.add(np.multiply(np.subtract(1.0, target), input), surprise)
+        neg_log_sigmoid = np.multiply(factor, neg_log_sigmoid)
+    loss = np.add(np.multiply(np.subtract(1.0, target), input), neg_log_sigmoid)
     loss = np.astype(loss, dtype)
     return reduced(loss if weight is None else np.multiply(loss, np.astype(weight, dtype)), reduction)
 
@@ -359,7 +366,7 @@ def binary_cross_entropy_with_logits(
     """``binary_cross_entropy`` of ``sigmoid(input)``, without overflow.
 
     Args:
-        pos_weight: factors of the part with ``target``; broadcasts.
+        pos_weight: factors of the term ``target * log(...)``; broadcasts.
 
     Raises:
         ValueError: for different sizes.
@@ -380,10 +387,10 @@ def binary_cross_entropy_with_logits(
     names="torch.binary_cross_entropy_with_logits",
 )  # fmt: skip
 def binary_cross_entropy_with_logits_number(input, target, weight=None, pos_weight=None, reduction=MEAN):
-    """As ``torch.nn.functional.binary_cross_entropy_with_logits``, the reduction as a number; sizes broadcast.
+    """``torch.nn.functional.binary_cross_entropy_with_logits`` with a number as the reduction; sizes broadcast.
 
     Raises:
-        RuntimeError: for sizes that do not.
+        RuntimeError: for sizes that do not broadcast.
     """
     broadcast_size(tuple(target.shape), tuple(input.shape))
     return logit_pairs.function(input, target, weight, pos_weight, reduction)
@@ -397,7 +404,7 @@ def binary_cross_entropy_with_logits_number(input, target, weight=None, pos_weig
     names="torch.kl_div",
 )
 def kl_div_number(input: Tensor, target: Tensor, reduction: int = MEAN, *, log_target: bool = False) -> Tensor:
-    """As ``torch.nn.functional.kl_div``, the reduction as a number.
+    """``torch.nn.functional.kl_div`` with the reduction as a number.
 
     Raises:
         RuntimeError: for tensors of integers.
@@ -412,7 +419,7 @@ def kl_div_number(input: Tensor, target: Tensor, reduction: int = MEAN, *, log_t
         loss = target.exp() * target.sub(input)
     else:
         loss = names_of("torch")["xlogy"](target, target) - target * input
-    return loss if reduction == NONE else loss.sum() if reduction == SUM else loss.mean()
+    return reduced_tensor(loss, reduction)
 
 
 @function("F.kl_div")
@@ -420,11 +427,11 @@ def kl_div(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", log_target: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The divergence ``target * (log(target) - input)`` of logarithms of probabilities from probabilities.
+    """The Kullback-Leibler divergence ``target * (log(target) - input)``; ``input`` are logarithms of probabilities.
 
     Args:
         reduction: ``"batchmean"`` (the definition), ``"mean"`` over all elements, ``"sum"`` or ``"none"``.
-        log_target: whether ``target`` are logarithms too.
+        log_target: whether ``target`` are logarithms, too.
 
     Example:
         >>> p = torch.tensor([[0.5, 0.5]])

@@ -17,7 +17,7 @@ from compat._operators.create.factories import full, ones, zeros
 from compat._operators.linalg.matmul import matmul
 from compat._operators.nn.attention_backends import chosen
 from compat._operators.pointwise.scalars import mul_number
-from compat._operators.reduction.logsumexp import less_peak
+from compat._operators.reduction.logsumexp import minus_maximum
 from compat._operators.reduction.sum_mean_var import accumulated, reduce
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
@@ -40,7 +40,7 @@ def safe_softmax(input, dim, dtype):
     def body(x: Any) -> Any:
         high = e.stop_gradient(reduce(r.reduce_max, x, (dim,), True))
         hidden = np.equal(high, -math.inf)
-        weights = e.exp(less_peak(x, np.where(hidden, e.number(0, high), high)))
+        weights = e.exp(minus_maximum(x, np.where(hidden, e.number(0, high), high)))
         total = reduce(r.reduce_sum, weights, (dim,), True)
         return np.divide(weights, np.where(hidden, e.number(1, total), total))
 
@@ -167,7 +167,7 @@ def flash_attention(query, key, value, dropout_p, is_causal, *, attn_mask, scale
     scores = _scores(heads, query, key, attn_mask, is_causal, _factor(scale, heads.e))
     high = e.stop_gradient(reduce(r.reduce_max, scores, (3,), True))
     hidden = np.equal(high, -math.inf)
-    weights = e.exp(less_peak(scores, np.where(hidden, e.number(0, high), high)))
+    weights = e.exp(minus_maximum(scores, np.where(hidden, e.number(0, high), high)))
     total = reduce(r.reduce_sum, weights, (3,), True)
     total = np.where(hidden, e.number(1, total), total)
     # PyTorch's kernel rounds the exponentials to the dtype of the values, but not their sum.

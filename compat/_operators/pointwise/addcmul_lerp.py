@@ -1,4 +1,4 @@
-"""Fused multiply-add: ``addcmul``, ``addcdiv``, ``lerp``."""
+"""``addcmul``, ``addcdiv`` and ``lerp``."""
 
 from __future__ import annotations
 
@@ -104,21 +104,22 @@ def _check_lerp(input: Any, end: Any, weight: Any) -> None:
             raise RuntimeError(f"expected dtype {cpp_name(input.dtype)} for `{name}` but got dtype {cpp_name(t.dtype)}")
 
 
-def _check_code_of_lerp(input: Any, end: Any, weight: Any) -> None:
+def _check_lerp_kernel(input: Any, end: Any, weight: Any) -> None:
     refuses(f"lerp_kernel_{'tensor' if isinstance(weight, Tensor) else 'scalar'}", "bool integer")(input)
 
 
 def _lerp(input: Any, end: Any, weight: Any) -> Any:
-    """Computed from the nearer end, so that a weight of 1 gives ``end`` exactly."""
+    """Computed from the nearer endpoint, so that a weight of 1 gives ``end`` exactly."""
     size = np.absolute(weight)
-    way = end - input
-    return np.where(size < e.number(0.5, size), input + weight * way, end - way * (e.number(1, weight) - weight))
+    difference = end - input
+    from_end = end - difference * (e.number(1, weight) - weight)
+    return np.where(size < e.number(0.5, size), input + weight * difference, from_end)
 
 
 @pointwise(
     "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
     node="LerpBackward1", saves="end self weight", names="", dtypes=Dtypes(),
-    check=Late(_check_code_of_lerp, _check_lerp), out=True,
+    check=Late(_check_lerp_kernel, _check_lerp), out=True,
 )  # fmt: skip
 @in_single
 def _lerp_tensor(input, end, weight):
@@ -134,7 +135,7 @@ def _lerp_tensor_backward(ct: Any, input: Any, end: Any, weight: Any) -> Any:
 @pointwise(
     "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
     node="LerpBackward0", saves="weight", names="", dtypes=Dtypes(fits=fits("weight", widened)),
-    check=Late(_check_code_of_lerp, _check_lerp), out=True,
+    check=Late(_check_lerp_kernel, _check_lerp), out=True,
 )  # fmt: skip
 @in_single
 def _lerp_number(input, end, weight):

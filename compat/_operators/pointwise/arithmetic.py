@@ -1,4 +1,4 @@
-"""Sums, products, signs; Python's operators for sums and products."""
+"""Sums, differences, products and signs, and Python's operators for them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 
-#: The C++ types of factors in product kernels; others are ``int64_t`` and so on.
+#: The names of dtypes as C++ types of numbers, for error messages.
 _NUMBERS = {dtypes.float16: "float", dtypes.bfloat16: "float", dtypes.float32: "float", dtypes.float64: "double"} | {
     d: f"{repr(d).removeprefix('torch.')}_t"
     for d in (dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64)
@@ -42,7 +42,7 @@ _MASKS = "If you are trying to invert a mask, use the `~` or `logical_not()` ope
 
 
 def check_factor(name: str, factor: Any, kind: int) -> None:
-    """Checks that a number may multiply a tensor of a kind of dtype.
+    """Checks that a number may multiply a tensor whose dtype is of a category.
 
     Raises:
         RuntimeError: for a bool factor of non-bools, and a fractional factor of integers.
@@ -54,11 +54,7 @@ def check_factor(name: str, factor: Any, kind: int) -> None:
 
 
 def only_real_factors(dtype: dtypes.dtype, *factors: Any) -> None:
-    """Checks that numbers may multiply tensors of a dtype: complex ones may not multiply real tensors.
-
-    Raises:
-        RuntimeError: otherwise.
-    """
+    """Checks that no factor of a real tensor, given its dtype, is complex."""
     if dtype.category in (dtypes.INTEGER, dtypes.FLOATING) and any(isinstance(f, complex) for f in factors):
         raise RuntimeError(
             f"value cannot be converted to type {_NUMBERS.get(dtype, dtype.scalar_name)} without overflow"
@@ -69,7 +65,7 @@ def check_alpha(input: Any, other: Any, *, alpha: Any = 1) -> None:
     """Checks that ``alpha`` may multiply the second operand.
 
     Raises:
-        RuntimeError: for a kind of number that the result cannot hold.
+        RuntimeError: for a number that cannot be converted to the result's dtype.
     """
     kind = common((input, other)).category
     check_factor("alpha", alpha, kind)
@@ -95,7 +91,7 @@ def check_difference(input: Any, other: Any, *, alpha: Any = 1) -> None:
 
 
 def times(x: Any, factor: Any) -> Any:
-    """``factor * x``; an omitted factor is a plain 1."""
+    """``factor * x``; a factor of 1, the default, is omitted."""
     if isinstance(factor, int) and factor == 1:
         return x
     return np.multiply(np.astype(factor, type_of(x).dtype), x)
@@ -161,8 +157,8 @@ def sub(input, other, *, alpha):
     return _subtract_times(input, other, rounded(alpha, other))
 
 
-def _beside_a_number(operands: dict[str, Any], types: Any) -> list[Any]:
-    """The memory format of a tensor combined with a number, which is an operand here."""
+def _strides_with_number(operands: dict[str, Any], types: Any) -> list[Any]:
+    """The strides of an elementwise operation on a tensor and a number, which counts as a 0-d operand."""
     layout = operands["input"]
     return [elementwise_strides([(layout.size, layout.stride), ((), ())], layout.size)]
 
@@ -183,7 +179,8 @@ def _rsub_tensor(input, other, *, alpha):
 @pointwise(
     "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
     node="RsubBackward1", saves="alpha", names="",
-    dtypes=Dtypes(promote="common", of="input other", fits=fits("alpha")), layout=_beside_a_number, check=_check_rsub,
+    dtypes=Dtypes(promote="common", of="input other", fits=fits("alpha")), layout=_strides_with_number,
+    check=_check_rsub,
 )  # fmt: skip
 def _rsub_number(input, other, alpha):
     return _subtract_times(other, input, rounded(alpha, input))
@@ -194,7 +191,7 @@ def _rsub_number(input, other, alpha):
     node="AddBackward1", names="", dtypes=Dtypes(promote="common", of="input other"),
 )  # fmt: skip
 def add_number(input, other, alpha):
-    """``input + alpha * other`` as in PyTorch's compositions with a number: with a node for one operand."""
+    """``input + alpha * other`` with a number as in PyTorch's composite operators: the node has one input."""
     return _add_times(input, other, rounded(alpha, input))
 
 
@@ -203,7 +200,7 @@ def add_number(input, other, alpha):
     node="MulBackward1", saves="other", names="", dtypes=Dtypes(promote="common", of="input other"),
 )  # fmt: skip
 def mul_number(input, other):
-    """``input * other`` as in PyTorch's compositions with a number: with a node for one operand."""
+    """``input * other`` with a number as in PyTorch's composite operators: the node has one input."""
     return np.multiply(input, other)
 
 
@@ -217,7 +214,7 @@ def rsub(input: Any, other: Any, alpha: Any = 1) -> Op:
         alpha: a number.
 
     Raises:
-        RuntimeError: as ``sub``.
+        RuntimeError: as for ``sub``.
 
     Example:
         >>> torch.rsub(torch.tensor([1.0, 2.0]), 10)
@@ -269,8 +266,8 @@ def _abs_backward(ct: Any, input: Any) -> Any:
     return np.astype(ct, type_of(input).dtype) * _sign(input)
 
 
-def _takes_modulus(result: Tensor, out: Tensor, operands: Any) -> None:
-    """The check of ``out`` for ``abs``: for complex operands it may be complex, too."""
+def _check_abs_out(result: Tensor, out: Tensor, operands: Any) -> None:
+    """For complex operands ``out`` may be complex, too."""
     if operands[0].is_complex():
         check_dtype(result, out, exact=False)
     else:
@@ -286,7 +283,7 @@ absolute = unary(
     aliases="absolute",
     dtypes="common",
     inplace=False,
-    out=_takes_modulus,
+    out=_check_abs_out,
     backward=_abs_backward,
     check=refuses("abs_cpu", "bool"),
 )
@@ -297,7 +294,7 @@ def abs_(self: Tensor) -> Tensor:
     """``abs`` in place; returns the tensor.
 
     Raises:
-        RuntimeError: for complex numbers, whose modulus is a real one.
+        RuntimeError: for complex numbers, whose modulus is real.
     """
     if self.is_complex():
         raise RuntimeError("In-place abs is not supported for complex tensors.")
@@ -324,21 +321,21 @@ sign = unary(
 def _sgn_backward(ct: Any, input: Any, result: Any) -> Any:
     if category(ct) < dtypes.COMPLEX:
         return zeros_like(ct)
-    # The component along the number changes only its length, which the result does not depend on.
-    size = np.absolute(input)
-    zero = size == e.number(0, size)
-    along = np.real(np.conj(result) * ct)
-    across = (ct - result * np.astype(along, type_of(ct).dtype)) / np.astype(
-        np.where(zero, e.number(1, size), size), type_of(ct).dtype
+    # The result does not depend on the modulus: the radial component of the gradient is removed.
+    modulus = np.absolute(input)
+    zero = modulus == e.number(0, modulus)
+    radial = np.real(np.conj(result) * ct)
+    tangential = (ct - result * np.astype(radial, type_of(ct).dtype)) / np.astype(
+        np.where(zero, e.number(1, modulus), modulus), type_of(ct).dtype
     )
-    return np.where(zero, zeros_like(ct), across)
+    return np.where(zero, zeros_like(ct), tangential)
 
 
 sgn = unary(
     "sgn",
     "SgnBackward0",
     _sign,
-    "``input / abs(input)``, and 0 where it is 0: the sign, also of complex numbers.",
+    "The sign, also of complex numbers: ``input / abs(input)``, and 0 for 0.",
     saves="result! self!",
     dtypes="common",
     out=same_dtype,

@@ -1,4 +1,4 @@
-"""Comparisons, logic, bits, and tests of numbers."""
+"""Comparisons, tests of numbers, logical and bitwise operators, ``copysign``, ``heaviside``."""
 
 from __future__ import annotations
 
@@ -44,28 +44,20 @@ def _check_operands(name: str) -> Callable[..., None]:
     return check
 
 
-def _comparison(name: str, primitive: Any, what: str, aliases: str = "", ordered: bool = True) -> Op:
+def _comparison(name: str, primitive: Any, summary: str, aliases: str = "", ordered: bool = True) -> Op:
     check = _check_operands(name)
     if ordered:
         check = checks(check, refuses(f"{name}_cpu", "complex"))
-    example = "torch.tensor([1, 2]), 2"
-    made = binary(
-        name,
-        None,
-        primitive,
-        what,
-        aliases=aliases,
-        overloads="Tensor Scalar",
-        check=check,
-        example=example,
-        inplace=False,
-    )
-    _in_place(made, primitive, check, aliases)
-    return made
+    compared = binary(
+        name, None, primitive, summary, aliases=aliases, overloads="Tensor Scalar", check=check,
+        example="torch.tensor([1, 2]), 2", inplace=False,
+    )  # fmt: skip
+    _declare_in_place(compared, primitive, check, aliases)
+    return compared
 
 
-def _in_place(compared: Op, primitive: Any, check: Any, aliases: str) -> None:
-    """Declares the in-place variant. Its target may have a derivative, so there is a node; its gradient is zero."""
+def _declare_in_place(compared: Op, primitive: Any, check: Any, aliases: str) -> None:
+    """Declares the in-place variant. It has a node, since its target may require grad; the gradient is zero."""
     node = f"{compared.name.capitalize()}Backward"
 
     def body(input, other):
@@ -127,9 +119,9 @@ def _isclose(x: Any, y: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
         same = np.logical_or(same, np.logical_and(np.isnan(x), np.isnan(y)))
     if category(x) < dtype.FLOATING:
         x, y = (np.astype(v, fdtypes.float64) for v in (x, y))
-    room = np.absolute(y)
-    room = e.number(atol, room) + e.number(rtol, room) * room
-    return np.logical_or(same, np.logical_and(np.isfinite(y), np.absolute(x - y) <= room))
+    size = np.absolute(y)
+    tolerance = e.number(atol, size) + e.number(rtol, size) * size
+    return np.logical_or(same, np.logical_and(np.isfinite(y), np.absolute(x - y) <= tolerance))
 
 
 def _check_isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
@@ -164,7 +156,7 @@ def isclose(input, other, rtol, atol, equal_nan):
 
 @composite("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool")
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether all elements differ by at most ``atol + rtol * abs(other)``; the arguments as for ``isclose``.
+    """Whether all elements differ by at most ``atol + rtol * abs(other)``; arguments as for ``isclose``.
 
     Example:
         >>> torch.allclose(torch.tensor([1.0]), torch.tensor([1.0000001]))
@@ -177,12 +169,12 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 
 
 def _test(
-    name: str, body: Callable[[Any], Any], what: str, check: Callable[..., None] | None = None, out: Any = False
+    name: str, body: Callable[[Any], Any], summary: str, check: Callable[..., None] | None = None, out: Any = False
 ) -> Op:
-    return unary(name, None, body, what, dtypes="common", inplace=False, out=out, check=check)
+    return unary(name, None, body, summary, dtypes="common", inplace=False, out=out, check=check)
 
 
-def _one_sided(name: str, infinity: float) -> Op:
+def _is_infinity(name: str, infinity: float) -> Op:
     def body(x: Any) -> Any:
         floating = category(x) == dtype.FLOATING
         return x == e.number(infinity, x) if floating else np.zeros(type_of(x).shape, dtype.bool_.numpy)
@@ -199,8 +191,8 @@ def _only_bools(name: str) -> Callable[..., None]:
 isnan = _test("isnan", np.isnan, "Whether elements are not a number.")
 isinf = _test("isinf", np.isinf, "Whether elements are infinite.")
 isfinite = _test("isfinite", np.isfinite, "Whether elements are neither infinite nor NaN.")
-isposinf = _one_sided("isposinf", float("inf"))
-isneginf = _one_sided("isneginf", float("-inf"))
+isposinf = _is_infinity("isposinf", float("inf"))
+isneginf = _is_infinity("isneginf", float("-inf"))
 
 
 def _isreal(x: Any) -> Any:
@@ -224,59 +216,59 @@ signbit = _test(
 logical_not = unary("logical_not", None, np.logical_not, "Whether elements are zero.", dtypes="common")
 
 
-def _logical(name: str, body: Callable[[Any, Any], Any], what: str) -> Op:
-    return binary(name, None, body, what, example="torch.tensor([True, False]), torch.tensor([True, True])")
+def _logical(name: str, body: Callable[[Any, Any], Any], summary: str) -> Op:
+    return binary(name, None, body, summary, example="torch.tensor([True, False]), torch.tensor([True, True])")
 
 
 logical_and = _logical("logical_and", np.logical_and, "Whether both elements are nonzero.")
-logical_or = _logical("logical_or", np.logical_or, "Whether one of the elements is nonzero.")
+logical_or = _logical("logical_or", np.logical_or, "Whether at least one of the elements is nonzero.")
 logical_xor = _logical("logical_xor", np.logical_xor, "Whether exactly one of the elements is nonzero.")
 
 # ---------------------------------------------------------------- bits
 
 
-def _bits(
-    name: str, kernel: str, body: Callable[[Any, Any], Any], what: str, *operators: str, refused: str = "float complex"
+def _bitwise(
+    name: str, kernel: str, body: Callable[[Any, Any], Any], summary: str, own: str, refused: str = "float complex"
 ) -> Op:
-    made = binary(
+    """Declares a bitwise operator, also as Python's operator ``own``."""
+    op = binary(
         name,
         None,
         body,
-        what,
+        summary,
         overloads=f"Tensor Scalar_Tensor {'Tensor_Scalar' if 'shift' in name else 'Scalar'}",
         check=refuses(kernel, refused),
         example="torch.tensor([6, 5]), 3",
         arguments=Arguments(without_out="Scalar_Tensor"),
     )
-    for own in operators:
-        operator(made, f"__{own}__")
-        operator(made, f"__i{own}__", inplace=True)
-    return made
+    operator(op, f"__{own}__")
+    operator(op, f"__i{own}__", inplace=True)
+    return op
 
 
-def _shift(move: Callable[[Any, Any], Any], past: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
-    """A shift that is defined for every count: the result is ``past`` for negative counts and those >= the width."""
+def _shift(shift: Callable[[Any, Any], Any], overflow: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """A shift that is defined for every count: ``overflow`` gives the result for negative counts and those >= width."""
 
     def body(x: Any, count: Any) -> Any:
         width = e.number(8 * type_of(x).dtype.itemsize, x)
-        fits = np.logical_and(count >= e.number(0, count), count < width)
-        return np.where(fits, move(x, np.where(fits, count, zeros_like(count))), past(x))
+        valid = np.logical_and(count >= e.number(0, count), count < width)
+        return np.where(valid, shift(x, np.where(valid, count, zeros_like(count))), overflow(x))
 
     return body
 
 
-bitwise_and = _bits("bitwise_and", "bitwise_and_cpu", e.bitwise_and, "The bits set in both.", "and")
-bitwise_or = _bits("bitwise_or", "bitwise_or_cpu", e.bitwise_or, "The bits set in either.", "or")
-bitwise_xor = _bits("bitwise_xor", "bitwise_xor_cpu", e.bitwise_xor, "The bits set in one of them.", "xor")
-bitwise_left_shift = _bits(
+bitwise_and = _bitwise("bitwise_and", "bitwise_and_cpu", e.bitwise_and, "The bitwise and.", "and")
+bitwise_or = _bitwise("bitwise_or", "bitwise_or_cpu", e.bitwise_or, "The bitwise or.", "or")
+bitwise_xor = _bitwise("bitwise_xor", "bitwise_xor_cpu", e.bitwise_xor, "The bitwise exclusive or.", "xor")
+bitwise_left_shift = _bitwise(
     "bitwise_left_shift",
     "lshift_cpu",
     _shift(e.shift_left, zeros_like),
-    "The bits moved up by ``other`` places.",
+    "The bits shifted left by ``other`` places.",
     "lshift",
     refused="bool float complex",
 )
-bitwise_right_shift = _bits(
+bitwise_right_shift = _bitwise(
     "bitwise_right_shift",
     "rshift_cpu",
     _shift(
@@ -287,12 +279,12 @@ bitwise_right_shift = _bits(
             else zeros_like(x)
         ),
     ),
-    "The bits moved down by ``other`` places; the sign stays.",
+    "The bits shifted right by ``other`` places, filled with copies of the sign bit.",
     "rshift",
     refused="bool float complex",
 )
 bitwise_not = unary(
-    "bitwise_not", None, e.logical_not, "Every bit flipped; of bools, logical not.", dtypes="common", out=same_dtype,
+    "bitwise_not", None, e.logical_not, "The bitwise not; for bools, the logical not.", dtypes="common", out=same_dtype,
     check=refuses("bitwise_not_cpu", "float complex"), example="torch.tensor([1, 2])",
 )  # fmt: skip
 operator(bitwise_and, "__rand__")
@@ -363,25 +355,25 @@ def copysign(input: Any, other: Any) -> Op:
     return _copysign_tensors if isinstance(other, Tensor) else _copysign_number
 
 
-_different = "heaviside is not yet implemented for tensors with different dtypes."
+_DIFFERENT_DTYPES = "heaviside is not yet implemented for tensors with different dtypes."
 
 
 def _check_heaviside(input: Tensor, values: Tensor) -> None:
     if input.dtype.is_complex or values.dtype.is_complex:
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if input.dtype is not values.dtype:
-        raise RuntimeError(_different)
+        raise RuntimeError(_DIFFERENT_DTYPES)
 
 
-def _takes_heaviside(result: Tensor, out: Tensor, operands: Any) -> None:
+def _check_heaviside_out(result: Tensor, out: Tensor, operands: Any) -> None:
     if out.is_complex():
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
-    of_dtype(_different)(result, out, operands)
+    of_dtype(_DIFFERENT_DTYPES)(result, out, operands)
 
 
 @pointwise(
     "heaviside(Tensor self, Tensor values) -> Tensor",
-    dtypes=Dtypes(), check=_check_heaviside, out=_takes_heaviside, gradients=Gradients(undefined=True),
+    dtypes=Dtypes(), check=_check_heaviside, out=_check_heaviside_out, gradients=Gradients(undefined=True),
 )  # fmt: skip
 def heaviside(input, values):
     """0 where ``input`` is negative, 1 where it is positive, and ``values`` where it is zero.

@@ -1,4 +1,4 @@
-"""Complex numbers: from real and imaginary parts, from polar coordinates; angles and conjugates."""
+"""``complex``, ``polar``, ``angle``, ``conj_physical``."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def _call(op: Op, first: Tensor, second: Tensor, out: Tensor | None) -> Tensor:
     if out is None:
         return op.function(first, second)
     if isinstance(out, Tensor) and out.dtype is not first.dtype.to_complex():
-        wanted = first.dtype.to_complex().scalar_name
         raise RuntimeError(
-            f"Expected object of scalar type {wanted} but got scalar type {out.dtype.scalar_name} for argument 'out'"
+            f"Expected object of scalar type {first.dtype.to_complex().scalar_name} but got scalar type "
+            f"{out.dtype.scalar_name} for argument 'out'"
         )
     return op.function(first, second, out=out)
 
@@ -55,7 +55,7 @@ def _complex(real, imag):
 
 @composite("complex(Tensor real, Tensor imag) -> Tensor", names="torch.complex")
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Complex numbers from their parts.
+    """Complex numbers from their real and imaginary parts.
 
     Args:
         real, imag: float32 or float64 tensors of one dtype that broadcast together.
@@ -109,8 +109,8 @@ def _polar_backward(ct: Any, result: Any) -> Any:
 def _angle(x: Any) -> Any:
     if category(x) == dtype.COMPLEX:
         return e.atan2(e.imag(x), e.real(x))
-    turned = np.where(x < e.number(0, x), e.number(math.pi, x), e.number(0, x))
-    return np.where(x != x, x, turned)
+    of_real = np.where(x < e.number(0, x), e.number(math.pi, x), e.number(0, x))
+    return np.where(x != x, x, of_real)
 
 
 def _angle_backward(ct: Any, input: Any) -> Any:
@@ -119,14 +119,13 @@ def _angle_backward(ct: Any, input: Any) -> Any:
     real, imag = e.real(input), e.imag(input)
     square = e.square(real) + e.square(imag)
     zero = square == e.number(0, square)
-    over = ct / np.where(zero, e.number(1, square), square)
-    over = np.where(zero, e.number(0, over), over)
-    return e.make_complex(-imag * over, real * over)
+    quotient = ct / np.where(zero, e.number(1, square), square)
+    quotient = np.where(zero, e.number(0, quotient), quotient)
+    return e.make_complex(-imag * quotient, real * quotient)
 
 
 def _angle_strides(layouts: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    """Row-major for complex numbers, whose angles PyTorch copies out of complex ones; else the operand's memory
-    format."""
+    """Contiguous for complex numbers, as in PyTorch; else the operand's memory format."""
     layout = layouts["input"]
     size = tuple(layout.size)
     return [None if layout.dtype.is_complex else elementwise_strides([(size, layout.stride)], size)]
@@ -136,7 +135,7 @@ angle = unary(
     "angle",
     "AngleBackward0",
     _angle,
-    "The angle of each number in radians: 0 or pi for real ones.",
+    "The angle of each number in radians: 0 or pi for real numbers.",
     saves="self!",
     backward=_angle_backward,
     inplace=False,
@@ -149,7 +148,7 @@ _conj_into = unary(
     dtypes="common", out=False,
 )  # fmt: skip
 for _made in (_conj_into.inplace, names_of("Tensor")["conj_physical_"]):
-    _made.__doc__ = "The complex conjugate, in place; a real tensor stays as it is."
+    _made.__doc__ = "The complex conjugate, in place; a real tensor is unchanged."
 
 
 @composite("conj_physical(Tensor self) -> Tensor", errors="own")

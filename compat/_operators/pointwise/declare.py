@@ -1,4 +1,4 @@
-"""Declarations of pointwise operations: shared options, dtype checks, Python's operators."""
+"""Declaration of pointwise operators: checks of dtypes, ``unary`` and ``binary``, overloads, Python's operators."""
 
 from __future__ import annotations
 
@@ -27,71 +27,19 @@ _CATEGORIES = {"bool": dtype.BOOL, "integer": dtype.INTEGER, "float": dtype.FLOA
 
 NUMBERS = (bool, int, float, complex)
 
-#: The functions with an in-place variant in ``torch`` beside the method.
+#: The functions whose in-place variant is a method of tensors and a function in ``torch``.
 _INPLACE_IN_TORCH = frozenset(
-    [
-        "abs",
-        "acos",
-        "acosh",
-        "arccos",
-        "arccosh",
-        "arcsin",
-        "arcsinh",
-        "arctan",
-        "arctanh",
-        "asin",
-        "asinh",
-        "atan",
-        "atanh",
-        "ceil",
-        "clamp",
-        "clamp_max",
-        "clamp_min",
-        "clip",
-        "conj_physical",
-        "cos",
-        "cosh",
-        "deg2rad",
-        "erf",
-        "erfc",
-        "exp",
-        "exp2",
-        "expm1",
-        "fix",
-        "floor",
-        "frac",
-        "gcd",
-        "i0",
-        "lcm",
-        "ldexp",
-        "log",
-        "log10",
-        "log1p",
-        "log2",
-        "logit",
-        "nan_to_num",
-        "neg",
-        "negative",
-        "rad2deg",
-        "reciprocal",
-        "round",
-        "rsqrt",
-        "sigmoid",
-        "sin",
-        "sinc",
-        "sinh",
-        "sqrt",
-        "square",
-        "tan",
-        "tanh",
-        "trunc",
-        "xlogy",
-    ]
+    """
+    abs acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh ceil clamp clamp_max
+    clamp_min clip conj_physical cos cosh deg2rad erf erfc exp exp2 expm1 fix floor frac gcd i0 lcm ldexp log
+    log10 log1p log2 logit nan_to_num neg negative rad2deg reciprocal round rsqrt sigmoid sin sinc sinh sqrt
+    square tan tanh trunc xlogy
+    """.split()  # noqa: SIM905
 )
 
 
 def common(operands: Sequence[Any], floating: bool = False) -> dtype.dtype:
-    """The dtype that tensors and numbers have in common; with ``floating``, the default one for integers."""
+    """The dtype that tensors and numbers are promoted to; with ``floating``, the default dtype in place of integers."""
     groups: tuple[list, list, list] = ([], [], [])
     for x in operands:
         if isinstance(x, Tensor):
@@ -103,17 +51,18 @@ def common(operands: Sequence[Any], floating: bool = False) -> dtype.dtype:
 
 
 def refuses(
-    kernel: str, what: str, *, message: str = "", error: type[Exception] = NotImplementedError, first: bool = False
-) -> Callable[..., None]:
-    """A check that the dtype of the operands is not of certain kinds.
+    kernel: str, categories: str, *, message: str = "", error: type[Exception] = NotImplementedError,
+    first: bool = False,
+) -> Callable[..., None]:  # fmt: skip
+    """A check that the dtype of the operands is not of certain categories.
 
     Args:
         kernel: PyTorch's name of the kernel that lacks the dtype.
-        what: the kinds: words of ``bool integer float complex``.
+        categories: words of ``bool integer float complex``.
         message: the message instead of ``"kernel" not implemented for 'Dtype'``.
         first: whether only the first operand is checked.
     """
-    refused = {_CATEGORIES[word] for word in what.split()}
+    refused = {_CATEGORIES[word] for word in categories.split()}
 
     def check(*operands: Any, **_: Any) -> None:
         found = common(operands[:1] if first else operands)
@@ -127,11 +76,11 @@ def checks(*each: Callable[..., None]) -> Callable[..., None]:
     """Several checks as one; those of class ``Late`` run after the check that sizes broadcast."""
 
     def all_of(some: list[Callable[..., None]]) -> Callable[..., None]:
-        def check(*operands: Any, **named: Any) -> None:
-            for one in some:
-                one(*operands, **named)
+        def check_all(*operands: Any, **named: Any) -> None:
+            for check in some:
+                check(*operands, **named)
 
-        return check
+        return check_all
 
     early = all_of([c for c in each if not isinstance(c, Late)])
     late: list[Callable[..., None]] = [c for c in each if isinstance(c, Late)]
@@ -155,9 +104,9 @@ def not_numbers_alone(name: str) -> Callable[..., None]:
 # ---------------------------------------------------------------- helpers of formulas
 
 
-def filled(x: Any, value: Any) -> Any:
-    """A number in the dtype of an array."""
-    return np.astype(value, type_of(x).dtype)
+def as_dtype_of(value: Any, like: Any) -> Any:
+    """A number or an array in the dtype of the array ``like``."""
+    return np.astype(value, type_of(like).dtype)
 
 
 def zeros_like(x: Any) -> Any:
@@ -166,29 +115,36 @@ def zeros_like(x: Any) -> Any:
 
 
 def category(x: Any) -> int:
-    """``BOOL``, ``INTEGER``, ``FLOATING`` or ``COMPLEX``, of an array."""
+    """The category of an array's dtype: ``BOOL``, ``INTEGER``, ``FLOATING`` or ``COMPLEX``."""
     return dtype.from_numpy(type_of(x).dtype).category
 
 
 # ---------------------------------------------------------------- declarations
 
 
-def document(places: str, what: str, arguments: str, example: str) -> str:
-    """The docstring of a pointwise operation that appears at ``places``; none for one that is not public."""
-    if not places or not what:
+def document(addresses: str, summary: str, arguments: str, example: str) -> str:
+    """The docstring of a pointwise operator; empty for one that is not public.
+
+    Args:
+        addresses: the operator's public names, of which the example uses the first.
+        summary: the first line.
+        arguments: the description of the arguments.
+        example: the arguments of the example.
+    """
+    if not addresses or not summary:
         return ""
-    address = places.split(maxsplit=1)[0].removeprefix("torch.")
-    return _DOCUMENT.format(what=what, arguments=arguments, call=f"torch.{address}({example})")
+    address = addresses.split(maxsplit=1)[0].removeprefix("torch.")
+    return _DOCUMENT.format(summary=summary, arguments=arguments, call=f"torch.{address}({example})")
 
 
-_DOCUMENT = """{what}
+_DOCUMENT = """{summary}
 
 Args:
     {arguments}
     out: a tensor to write the result into.
 
 Returns:
-    A tensor of the operands' broadcast size, in their memory order.
+    A tensor of the operands' broadcast size, in their memory format.
 
 Raises:
     NotImplementedError, RuntimeError: for dtypes for which it is not defined.
@@ -201,24 +157,27 @@ Example:
 
 
 def spread_names(name: str, aliases: str) -> tuple[str, str]:
-    """The addresses of a function and of its in-place variant, from its name and its other names.
+    """The addresses of a function and of its in-place variant, from its name and its aliases.
 
-    Aliases with a dot (``special.expit``) are addresses already.
+    Aliases with a dot (``special.expit``) are addresses of the function.
     """
     plain = [name, *[a for a in aliases.split() if "." not in a]]
     dotted = [a for a in aliases.split() if "." in a]
-    places = [f"{place}.{n}" for n in plain for place in ("torch", "Tensor")]
+    addresses = [f"{namespace}.{n}" for n in plain for namespace in ("torch", "Tensor")]
     inplace = [
-        f"{place}.{n}_" for n in plain for place in ("torch", "Tensor") if place == "Tensor" or n in _INPLACE_IN_TORCH
+        f"{namespace}.{n}_"
+        for n in plain
+        for namespace in ("torch", "Tensor")
+        if namespace == "Tensor" or n in _INPLACE_IN_TORCH
     ]
-    return " ".join(places + dotted), " ".join(inplace)
+    return " ".join(addresses + dotted), " ".join(inplace)
 
 
 def unary(
     name: str,
     node: str | None,
     body: Callable[[Any], Any],
-    what: str,
+    summary: str,
     *,
     names: str | None = None,
     aliases: str = "",
@@ -232,29 +191,31 @@ def unary(
 
     Args:
         body: the function.
-        what: the first line of the docstring.
-        names: its addresses; by default those that ``spread_names`` makes of its name and ``aliases``.
+        summary: the first line of the docstring.
+        names: its addresses, by default from its name and ``aliases`` by ``spread_names``.
+        inplace: whether there is an in-place variant.
+        example: the arguments of the example in the docstring.
         backward: an explicit backward formula, in place of the derived one.
-        node, dtypes, options: as ``pointwise`` takes them.
+        node, dtypes, options: arguments of ``pointwise``.
     """
-    places = _places(name, aliases, inplace) if names is None else names
+    addresses = _addresses(name, aliases, inplace) if names is None else names
 
     def function(input: Any) -> Any:
         return body(input)
 
     function.__module__ = sys._getframe(1).f_globals["__name__"]  # the module of the declaration
-    function.__doc__ = document(places, what, "input: a tensor.", example)
-    declared = pointwise(f"{name}(Tensor self) -> Tensor", node=node, names=places, dtypes=dtypes, **options)(function)
+    function.__doc__ = document(addresses, summary, "input: a tensor.", example)
+    op = pointwise(f"{name}(Tensor self) -> Tensor", node=node, names=addresses, dtypes=dtypes, **options)(function)
     if backward is not None:
-        declared.backward(backward)
-    return declared
+        op.backward(backward)
+    return op
 
 
 def binary(
     name: str,
     node: str | None,
     body: Callable[[Any, Any], Any],
-    what: str,
+    summary: str,
     *,
     overloads: str = "default",
     names: str | None = None,
@@ -267,45 +228,49 @@ def binary(
     """Declares a function of two tensors, ``NAME(Tensor self, Tensor other) -> Tensor``.
 
     Args:
-        overloads: their names: for two tensors, for a number first, for a number second; two names are without the
-            second of these.
-        body, what, names, aliases, inplace, backward, node, options: as for ``unary``.
+        overloads: the names of one to three overloads: for two tensors; for a number as the second argument; or, of
+            three names, the second for a number as the first argument and the third for one as the second.
+        body, summary, names, aliases, inplace, example, backward, node, options: as for ``unary``.
     """
-    places = _places(name, aliases, inplace) if names is None else names
-    taken = {3: ["Scalar self, Tensor other", "Tensor self, Scalar other"], 2: ["Tensor self, Scalar other"], 1: []}
-    own = overloads.split()
+    addresses = _addresses(name, aliases, inplace) if names is None else names
+    with_number = {
+        3: ["Scalar self, Tensor other", "Tensor self, Scalar other"],
+        2: ["Tensor self, Scalar other"],
+        1: [],
+    }
+    overload_names = overloads.split()
     schemas = [
         f"{name}.{overload}({arguments}) -> Tensor".replace(".default", "")
-        for overload, arguments in zip(own, ["Tensor self, Tensor other", *taken[len(own)]])
+        for overload, arguments in zip(overload_names, ["Tensor self, Tensor other", *with_number[len(overload_names)]])
     ]
 
     def function(input: Any, other: Any) -> Any:
         return body(input, other)
 
     function.__module__ = sys._getframe(1).f_globals["__name__"]
-    function.__doc__ = document(places, what, "input, other: tensors; their dtypes are promoted.", example)
-    declared = pointwise(*schemas, node=node, names=places, **options)(function)
+    function.__doc__ = document(addresses, summary, "input, other: tensors; their dtypes are promoted.", example)
+    op = pointwise(*schemas, node=node, names=addresses, **options)(function)
     if backward is not None:
-        declared.backward(backward)
-    return declared
+        op.backward(backward)
+    return op
 
 
-def _places(name: str, aliases: str, inplace: bool) -> str:
-    places, within = spread_names(name, aliases)
-    return f"{places} {within}" if inplace else places
+def _addresses(name: str, aliases: str, inplace: bool) -> str:
+    addresses, inplace_addresses = spread_names(name, aliases)
+    return f"{addresses} {inplace_addresses}" if inplace else addresses
 
 
 def divisor(x: Any) -> Any:
-    """The divisor, whose complex zeros are made positive: the sign of a quotient by zero is that of the numerator."""
+    """The divisor with positive complex zeros, so that a quotient by zero has the sign of the numerator."""
     if category(x) != dtype.COMPLEX:
         return x
     zero = e.number(0, x)
-    nothing = np.where(x == zero, zero, e.number(complex(-0.0, -0.0), x))
-    return x + e.stop_gradient(nothing)  # the derivative is that of ``x``
+    addend = np.where(x == zero, zero, e.number(complex(-0.0, -0.0), x))  # -0 + 0 is 0, and y + -0 is y
+    return x + e.stop_gradient(addend)
 
 
 def zero_gradient(ct: Any) -> Any:
-    """The backward of piecewise constant functions."""
+    """The backward formula of piecewise constant functions."""
     return zeros_like(ct)
 
 
@@ -320,53 +285,53 @@ def overloaded(
     The decorated function has the parameters that users see, and returns the operator to call with them.
 
     Args:
-        operators: the operators to choose among: their overloads are the function's.
-        aliases: other names, as for ``spread_names``.
+        operators: the operators to choose among, whose overloads the function gets.
+        aliases: as for ``spread_names``.
         inplace: whether there is an in-place variant.
-        method: whether it is a method of tensors, too.
+        method: whether the function is a method of tensors, too.
 
     Returns:
-        The public function; its ``inplace`` attribute is the variant.
+        The public function; its attribute ``inplace`` is the in-place variant.
     """
 
     def declare(choose: Callable[..., Op]) -> Callable[..., Any]:
         name = choose.__name__
-        places, inplace_places = spread_names(name, aliases)
-        made = [_calling(place, choose, "function", operators) for place in places.split()]
-        variants = [_calling(place, choose, "inplace", operators) for place in inplace_places.split()]
-        for place, function in zip(places.split(), made):
-            if method or not place.startswith("Tensor."):
-                publish(function, place)
-        for place, variant in zip(inplace_places.split(), variants) if inplace else ():
-            publish(variant, place)
-        made[0].inplace = variants[0]  # type: ignore[attr-defined]
-        return made[0]
+        addresses, inplace_addresses = (text.split() for text in spread_names(name, aliases))
+        functions = [_entry(address, choose, "function", operators) for address in addresses]
+        inplace_functions = [_entry(address, choose, "inplace", operators) for address in inplace_addresses]
+        for address, function in zip(addresses, functions):
+            if method or not address.startswith("Tensor."):
+                publish(function, address)
+        for address, function in zip(inplace_addresses, inplace_functions) if inplace else ():
+            publish(function, address)
+        functions[0].inplace = inplace_functions[0]  # type: ignore[attr-defined]
+        return functions[0]
 
     return declare
 
 
-def _calling(where: str, choose: Callable[..., Op], which: str, operators: Sequence[Op]) -> Callable[..., Any]:
-    """The function, method or in-place variant that calls the chosen operator, for an address."""
-    method, name = where.startswith("Tensor."), where.rpartition(".")[2]
+def _entry(address: str, choose: Callable[..., Op], variant: str, operators: Sequence[Op]) -> Callable[..., Any]:
+    """The function, method or in-place variant at an address, which calls the chosen operator."""
+    method, name = address.startswith("Tensor."), address.rpartition(".")[2]
 
     def call(*args: Any, **named: Any) -> Any:
         try:
             if not named:
-                return getattr(choose(*args), which)(*args)
+                return getattr(choose(*args), variant)(*args)
             given = {k: v for k, v in named.items() if k != "out"}
-            return getattr(choose(*args, **given), which)(*args, **(given if named.get("out") is None else named))
+            return getattr(choose(*args, **given), variant)(*args, **(given if named.get("out") is None else named))
         except Exception:
-            again = mixed(args, named)
-            problem = call_error(where, args[method:], named) if again is None else None
-            if again is None and problem is None:
+            converted = mixed(args, named)
+            error = call_error(address, args[method:], named) if converted is None else None
+            if converted is None and error is None:
                 raise
-        if again is not None:
-            return call(*again[0], **again[1])
-        raise problem  # type: ignore[misc]
+        if converted is not None:
+            return call(*converted[0], **converted[1])
+        raise error  # type: ignore[misc]
 
     call.__name__ = call.__qualname__ = name
     call.__doc__, call.__module__ = choose.__doc__, choose.__module__
-    carry(call, together((getattr(op, which) for op in operators), method))
+    carry(call, together((getattr(op, variant) for op in operators), method))
     return has_call_errors(call)
 
 
@@ -374,7 +339,7 @@ def _calling(where: str, choose: Callable[..., Op], which: str, operators: Seque
 
 
 def new_or_inplace(op: Op, inplace: Op | bool, *args: Any) -> Tensor:
-    """The result of ``op``: new, or written into its operand, by ``inplace`` if that is an operation."""
+    """The result of ``op``; with ``inplace``, of the in-place variant of that operator, or of ``op`` if it is True."""
     if not inplace:
         return op.function(*args)
     return (inplace if isinstance(inplace, Op) else op).inplace(*args)
@@ -390,11 +355,11 @@ NEGATIVE_LEAK = (
 )
 
 
-def not_backwards(t: Tensor, text: str) -> Tensor:
-    """A result written over an operand that the derivative needs: its backward raises an error of that text."""
+def without_backward(t: Tensor, message: str) -> Tensor:
+    """The result of an in-place operation whose backward needs the overwritten operand, and raises an error."""
 
     def raise_error(*_: Any) -> None:
-        raise RuntimeError(text)
+        raise RuntimeError(message)
 
     if t.grad_fn is not None:
         t.grad_fn.register_prehook(raise_error)
@@ -417,9 +382,9 @@ def is_operand(x: Any) -> bool:
 
 
 def operator(op: Op, *names: str, inplace: bool = False, arrays: bool = False) -> None:
-    """Publishes an operation as Python's operators ``names``, which return ``NotImplemented`` for unknown operands.
+    """Publishes an operator as the methods ``names``, which return ``NotImplemented`` for unknown operands.
 
-    They share the operation's plans.
+    The methods share the operator's plans.
 
     Args:
         arrays: whether the other operand may be a NumPy array.

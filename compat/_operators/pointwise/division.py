@@ -1,4 +1,4 @@
-"""Quotients and remainders."""
+"""``div``, ``floor_divide``, ``remainder``, ``fmod``, and Python's operators for them."""
 
 from __future__ import annotations
 
@@ -67,11 +67,7 @@ def _check_rounding(input: Any, other: Any, rounding_mode: Any = None) -> None:
 
 
 def _inspect_divisor(input: Any, other: Any, rounding_mode: Any = "floor") -> None:
-    """Checks the values of an integer divisor; division of floating-point numbers by zero gives infinity or NaN.
-
-    Raises:
-        RuntimeError: for a zero.
-    """
+    """Checks that an integer divisor is not zero; the division of floating-point numbers gives infinity or NaN."""
     if rounding_mode is None or common((input, other)).category > dtype.INTEGER:
         return
     if isinstance(other, Tensor):
@@ -83,28 +79,28 @@ def _inspect_divisor(input: Any, other: Any, rounding_mode: Any = "floor") -> No
 
 
 def _floor_quotient(x: Any, y: Any) -> Any:
-    """The floored quotient, such that ``x - y * result`` equals ``remainder`` for floats, too."""
+    """The floored quotient; also for floats, ``x - y * result`` is ``remainder(x, y)``."""
     if category(x) < dtype.FLOATING:
         return np.floor_divide(x, y)
     zero, one = e.number(0, x), e.number(1, x)
     quotient = np.divide(x, y)
-    left = e.rem(x, y)
-    whole = np.divide(np.subtract(x, left), y)
-    whole = np.where(np.logical_and(left != zero, (y < zero) != (left < zero)), whole - one, whole)
-    down = np.floor(whole)
-    down = np.where(whole - down > e.number(0.5, x), down + one, down)
-    down = np.where(whole == zero, np.copysign(zero, quotient), down)
-    return np.where(y == zero, quotient, down)
+    remainder = e.rem(x, y)
+    exact = np.divide(np.subtract(x, remainder), y)
+    exact = np.where(np.logical_and(remainder != zero, (y < zero) != (remainder < zero)), exact - one, exact)
+    floored = np.floor(exact)
+    floored = np.where(exact - floored > e.number(0.5, x), floored + one, floored)
+    floored = np.where(exact == zero, np.copysign(zero, quotient), floored)
+    return np.where(y == zero, quotient, floored)
 
 
-def _whole_quotient(x: Any, y: Any) -> Any:
-    """The truncated quotient."""
+def _truncated_quotient(x: Any, y: Any) -> Any:
     quotient = e.div(x, y)
     return np.trunc(quotient) if category(quotient) == dtype.FLOATING else quotient
 
 
-def _by_steps(body: Callable[..., Any], x: Any, y: Any) -> Any:
-    """Rounds each step for two float16 or bfloat16 tensors, but only the last if one is a number, as in PyTorch."""
+def _rounding_steps(body: Callable[..., Any], x: Any, y: Any) -> Any:
+    """``body(x, y)``: each step is rounded for two float16 or bfloat16 tensors, only the last one for a tensor and a
+    number, as in PyTorch."""
     return (body if is_half(x) and is_half(y) else in_single(body))(x, y)
 
 
@@ -117,9 +113,9 @@ def _by_steps(body: Callable[..., Any], x: Any, y: Any) -> Any:
 )  # fmt: skip
 def _div_rounded(input, other, *, rounding_mode):
     if rounding_mode == "floor":
-        return _by_steps(_floor_quotient, input, other)
+        return _rounding_steps(_floor_quotient, input, other)
     if rounding_mode == "trunc":
-        return _by_steps(_whole_quotient, input, other)
+        return _rounding_steps(_truncated_quotient, input, other)
     if category(input) < dtype.FLOATING:
         floating: Any = dtype.get_default_dtype().numpy
         input, other = np.astype(input, floating), np.astype(other, floating)
@@ -154,7 +150,7 @@ def div(input: Any, other: Any, *, rounding_mode: Any = ...) -> Op:
 
 @overloaded(_div)
 def true_divide(input: Any, other: Any) -> Op:
-    """``input / other``, as ``div`` without ``rounding_mode``."""
+    """``input / other``: ``div`` without ``rounding_mode``."""
     return _div
 
 
@@ -178,7 +174,7 @@ def floor_divide(input, other):
         >>> torch.floor_divide(torch.tensor([7, -7]), 2)
         tensor([ 3, -4])
     """
-    return _by_steps(_floor_quotient, input, other)
+    return _rounding_steps(_floor_quotient, input, other)
 
 
 # ---------------------------------------------------------------- remainders
@@ -227,7 +223,7 @@ def _remainder_of_number(self, other):
 
 @overloaded(_remainder, _remainder_of_number, _remainder_number)
 def remainder(input: Any, other: Any) -> Op:
-    """The remainder of a division rounded down; it has the sign of ``other``, as Python's ``%``.
+    """The remainder of a division rounded down; it has the sign of ``other``, like Python's ``%``.
 
     Args:
         input, other: tensors, or one of them a number.
@@ -265,7 +261,7 @@ def _fmod_number(input, other):
 
 @overloaded(_fmod, _fmod_number)
 def fmod(input: Any, other: Any) -> Op:
-    """The remainder of a division rounded towards zero; it has the sign of ``input``, as C's ``fmod``.
+    """The remainder of a division rounded towards zero; it has the sign of ``input``, like C's ``fmod``.
 
     Args:
         input: a tensor.

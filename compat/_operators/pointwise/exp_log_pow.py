@@ -71,24 +71,24 @@ log10 = unary(
 
 @in_single
 def _logaddexp(x: Any, y: Any, base: float) -> Any:
-    """``log(base**x + base**y)`` from the larger and the difference to the smaller; equal infinities are preserved."""
+    """``log(base**x + base**y)`` from the maximum and the difference; equal infinities are preserved."""
     scale = e.number(math.log(base), x)
     high = np.maximum(x, y)
-    below = -np.absolute(x - y)
-    return np.where(np.logical_and(x == y, np.isinf(x)), x, high + e.log1p(e.exp(below * scale)) / scale)
+    difference = -np.absolute(x - y)
+    return np.where(np.logical_and(x == y, np.isinf(x)), x, high + e.log1p(e.exp(difference * scale)) / scale)
 
 
-def _share(ct: Any, x: Any, y: Any, base: float) -> tuple[Any, Any]:
+def _logaddexp_gradients(ct: Any, x: Any, y: Any, base: float) -> tuple[Any, Any]:
     one, power = e.number(1, x), e.exp2 if base == 2 else e.exp
     return ct / (one + power(y - x)), ct / (one + power(x - y))
 
 
 def _logaddexp_backward(ct: Any, input: Any, other: Any) -> tuple[Any, Any]:
-    return _share(ct, np.conj(input), np.conj(other), math.e)
+    return _logaddexp_gradients(ct, np.conj(input), np.conj(other), math.e)
 
 
 def _logaddexp2_backward(ct: Any, input: Any, other: Any) -> tuple[Any, Any]:
-    return _share(ct, input, other, 2.0)
+    return _logaddexp_gradients(ct, input, other, 2.0)
 
 
 def _complex_logaddexp(x: Any, y: Any) -> Any:
@@ -96,10 +96,10 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
     first = np.real(x) >= np.real(y)
     high, low = np.where(first, x, y), np.where(first, y, x)
     real = np.real(high)
-    same = np.logical_and(np.isinf(real), real == np.real(low))  # their difference is undefined
-    alike = np.where(real < 0, low, e.stop_gradient(e.log(e.exp(high) + e.exp(low))))
-    gap = np.where(same, e.number(0, x), low - high)  # so that no derivative is NaN
-    found = np.where(same, alike, high + e.log1p(e.exp(gap)))
+    same = np.logical_and(np.isinf(real), real == np.real(low))  # their difference is NaN
+    of_same = np.where(real < 0, low, e.stop_gradient(e.log(e.exp(high) + e.exp(low))))
+    difference = np.where(same, e.number(0, x), low - high)  # without NaN, which would make derivatives NaN
+    found = np.where(same, of_same, high + e.log1p(e.exp(difference)))
     return np.where(np.logical_or(np.isnan(x), np.isnan(y)), e.number(complex(math.nan, math.nan), x), found)
 
 
@@ -139,7 +139,7 @@ def _rsqrt_backward(ct: Any, result: Any) -> Any:
 
 
 def _rsqrt(x: Any) -> Any:
-    """``1 / sqrt(x)``; for complex numbers as a reciprocal, with its results for infinities."""
+    """``1 / sqrt(x)``; for complex numbers computed by ``_reciprocal``, which determines results for infinities."""
     return _reciprocal(e.sqrt(x)) if category(x) == dtype.COMPLEX else e.rsqrt(x)
 
 
@@ -166,7 +166,7 @@ reciprocal = unary(
 # ---------------------------------------------------------------- powers
 
 #: Exponents that are compiled as constants; others are arguments, so that a changing one does not recompile.
-_FIXED = {n: n for n in (-3, -2, -1, -0.5, 0, 0.5, 2, 3, 4)}
+_CONSTANT_EXPONENTS = {n: n for n in (-3, -2, -1, -0.5, 0, 0.5, 2, 3, 4)}
 
 
 def _fixed_power(x: Any, power: float) -> Any:
@@ -189,7 +189,8 @@ def _fixed_slope(x: Any, power: float) -> Any:
 
 
 def _small_power(x: Any, power: float) -> Any:
-    """A constant power up to the fourth. PyTorch rounds bfloat16 after each product; float16 and the fourth, once."""
+    """A constant power up to the fourth. As PyTorch, it rounds once for float16 and the fourth power, else after each
+    product."""
     once = type_of(x).dtype == dtype.float16.numpy or power == 4
     return (in_single(_fixed_power) if once else _fixed_power)(x, power)
 
@@ -207,10 +208,9 @@ def _power_of_zero(y: Any, like: Any) -> Any:
     """Zero to complex powers: 0, infinity or NaN, depending on the power's real part."""
     real, imaginary = np.real(y), np.imag(y)
     zero = e.number(0, real)
-    below = e.number(complex(0.0, -0.0), like)
-    nothing = np.where(imaginary < zero, e.number(0, like), below)
-    endless, unknown = e.number(complex(math.inf, math.nan), like), e.number(complex(math.nan, math.nan), like)
-    return np.where(real > zero, nothing, np.where(real < zero, endless, unknown))
+    signed_zero = np.where(imaginary < zero, e.number(0, like), e.number(complex(0.0, -0.0), like))
+    infinite, nan = e.number(complex(math.inf, math.nan), like), e.number(complex(math.nan, math.nan), like)
+    return np.where(real > zero, signed_zero, np.where(real < zero, infinite, nan))
 
 
 def _inverse_power(x: Any, y: Any) -> Any:
@@ -243,7 +243,7 @@ def _pow_number_backward(ct: Any, input: Any, exponent: Any, power: Any) -> Any:
 
 
 def _pow_exponent_gradient(ct: Any, base: Any, exponent: Any, result: Any) -> Any:
-    """The gradient of the exponent; for zero to a positive power it is zero times ``ct``, which may be NaN."""
+    """The gradient of the exponent; for a base of zero and a positive exponent it is ``ct * 0``, which may be NaN."""
     zero = base == e.number(0, base)
     if category(exponent) != dtype.COMPLEX:
         zero = np.logical_and(zero, exponent >= e.number(0, exponent))
@@ -283,14 +283,12 @@ def _pow_of_number_backward(ct: Any, self: Any, exponent: Any, result: Any) -> A
 def _to_number(input: Tensor, exponent: Any, out: Any = None, inplace: bool = False) -> Tensor:
     if type(exponent) is int and exponent < 0 and input._layout_.dtype.category < dtype.FLOATING:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-    fixed = _FIXED.get(exponent)
+    constant = _CONSTANT_EXPONENTS.get(exponent)
     if inplace:
-        return _pow_number.inplace(input, exponent, fixed)
-    return (
-        _pow_number.function(input, exponent, fixed)
-        if out is None
-        else _pow_number.function(input, exponent, fixed, out=out)
-    )
+        return _pow_number.inplace(input, exponent, constant)
+    if out is None:
+        return _pow_number.function(input, exponent, constant)
+    return _pow_number.function(input, exponent, constant, out=out)
 
 
 _POWERS = (
@@ -360,13 +358,14 @@ def square_(self: Tensor) -> Tensor:
     return pow_(self, 2)
 
 
-def _wide(x: Any, target: dtype.dtype) -> Any:
+def _to_double(x: Any, target: dtype.dtype) -> Any:
     return to(x, target) if isinstance(x, Tensor) else complex(x) if target.is_complex else float(x)
 
 
-def _widest(*operands: Any) -> dtype.dtype:
-    complicated = any(x.dtype.is_complex if isinstance(x, Tensor) else isinstance(x, complex) for x in operands)
-    return dtype.complex128 if complicated else dtype.float64
+def _double_dtype(*operands: Any) -> dtype.dtype:
+    """float64, or complex128 if an operand is complex."""
+    is_complex = any(x.dtype.is_complex if isinstance(x, Tensor) else isinstance(x, complex) for x in operands)
+    return dtype.complex128 if is_complex else dtype.float64
 
 
 @composite(*[schema.format("float_power") for schema in _POWERS], errors="own")
@@ -375,7 +374,7 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
 
     Args:
         input, exponent: tensors, or one of them a number.
-        out: a tensor to write the result into; ``float64`` or ``complex128``, as the result.
+        out: a tensor to write the result into, of its dtype, float64 or complex128.
 
     Raises:
         RuntimeError: for an ``out`` of another dtype.
@@ -389,25 +388,25 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
         is_operand(input) and is_operand(exponent)
     ):
         raise wrong_call("Tensor.float_power", exponent)
-    wide = _widest(input, exponent)
+    wide = _double_dtype(input, exponent)
     if out is not None and out.dtype is not wide:
         raise RuntimeError(
             f"the output given to float_power has dtype {out.dtype.scalar_name} but the operation's result "
             f"requires dtype {wide.scalar_name}"
         )
-    return pow(_wide(input, wide), _wide(exponent, wide), out=out)
+    return pow(_to_double(input, wide), _to_double(exponent, wide), out=out)
 
 
 @composite(*[schema.format("float_power") for schema in _POWERS_INTO], names="Tensor.float_power_", errors="own")
 def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """``self ** exponent``, written into the tensor, which must be in double precision."""
-    wide = _widest(self, exponent)
+    wide = _double_dtype(self, exponent)
     if self.dtype is not wide:
         raise RuntimeError(
             f"the base given to float_power_ has dtype {self.dtype.scalar_name} but the operation's result "
             f"requires dtype {wide.scalar_name}"
         )
-    return pow_(self, _wide(exponent, wide))
+    return pow_(self, _to_double(exponent, wide))
 
 
 ldexp = binary(
@@ -482,7 +481,7 @@ def _xlogy_number_backward(ct: Any, input: Any, other: Any) -> Any:
 
 @overloaded(_xlogy_tensors, _xlogy_of_number, _xlogy_number, aliases="special.xlogy")
 def xlogy(input: Any, other: Any) -> Op:
-    """``input * log(other)``, and 0 where ``input`` is 0 and ``other`` is a number.
+    """``input * log(other)``, and 0 where ``input`` is 0 and ``other`` is not NaN.
 
     Args:
         input, other: tensors, or one of them a number.

@@ -1,4 +1,4 @@
-"""``gcd`` and ``lcm``; mantissas and exponents (``frexp``) and neighbours (``nextafter``) of floats."""
+"""``gcd``, ``lcm``, ``nextafter``, ``frexp``."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def _next(x: Any, other: Any) -> Any:
     bits, sign = numpy.dtype(numpy.int16), numpy.int16(-(2**15))
     zero = e.number(0, x)
     words = e.bitcast(x, dtype=bits)
-    up = (other > x) == (x > zero)
-    stepped = e.bitcast(np.where(up, words + numpy.int16(1), words - numpy.int16(1)), dtype=type_of(x).dtype)
-    least = np.where(other > zero, numpy.int16(1), sign | numpy.int16(1))
-    stepped = np.where(x == zero, e.bitcast(least, dtype=type_of(x).dtype), stepped)
-    return np.where((x != x) | (other != other), x + other, np.where(x == other, other, stepped))
+    grows = (other > x) == (x > zero)
+    found = e.bitcast(np.where(grows, words + numpy.int16(1), words - numpy.int16(1)), dtype=type_of(x).dtype)
+    smallest = np.where(other > zero, numpy.int16(1), sign | numpy.int16(1))
+    found = np.where(x == zero, e.bitcast(smallest, dtype=type_of(x).dtype), found)
+    return np.where((x != x) | (other != other), x + other, np.where(x == other, other, found))
 
 
 nextafter = binary(
@@ -79,7 +79,7 @@ class _Format(NamedTuple):
 
     @property
     def field(self) -> int:
-        """The exponent field, shifted down."""
+        """The mask of the exponent field, shifted to the lowest bits."""
         return 2 * self.bias + 1
 
 
@@ -96,8 +96,8 @@ def _exponents(x: Any) -> Any:
     one = form.integer.type
     field = e.shift_right(bits, one(form.mantissa)) & one(form.field)
     found = field - one(form.bias - 1) - np.where(small, one(form.mantissa + 1), one(0))
-    plain = (x == e.number(0, x)) | (field == one(form.field))
-    return np.where(plain, one(0), found)
+    zero_or_nonfinite = (x == e.number(0, x)) | (field == one(form.field))
+    return np.where(zero_or_nonfinite, one(0), found)
 
 
 def _check_frexp(input: Tensor) -> None:
@@ -116,7 +116,7 @@ def _scaled(x: Any, exponent: Any) -> Any:
     )
 
 
-def _takes_parts(result: Tensor, out: Tensor, operands: Any) -> None:
+def _check_frexp_out(result: Tensor, out: Tensor, operands: Any) -> None:
     if result.dtype.is_floating_point:
         of_dtype("torch.frexp() expects mantissa to have dtype {result_cpp} but got {out_cpp}")(result, out, operands)
     else:
@@ -126,10 +126,10 @@ def _takes_parts(result: Tensor, out: Tensor, operands: Any) -> None:
 @aten(
     "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)",
     node="FrexpBackward0", saves="exponent", names="torch.frexp Tensor.frexp", layout="pointwise", check=_check_frexp,
-    out=_takes_parts,
+    out=_check_frexp_out,
 )  # fmt: skip
 def frexp(input):
-    """The mantissas, of magnitude in [0.5, 1), and the exponents of two.
+    """The mantissas, whose magnitudes are in [0.5, 1), and the exponents to base 2.
 
     Raises:
         RuntimeError: for tensors that are not floating.

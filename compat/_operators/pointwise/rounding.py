@@ -1,4 +1,4 @@
-"""Rounding: floor, ceil, round, trunc, frac."""
+"""``floor``, ``ceil``, ``trunc``, ``frac``, ``round``."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def _check(name: str) -> Any:
     return checks(refuses(f"{name}_vml_cpu", "bool"), refuses("", "complex", message=message))
 
 
-def _rounding(name: str, node: str, body: Any, what: str, aliases: str = "") -> Op:
+def _rounding(name: str, node: str, body: Any, summary: str, aliases: str = "") -> Op:
     return unary(
         name,
         node,
         _of_floats(body),
-        what,
+        summary,
         aliases=aliases,
         dtypes="common",
         out=same_dtype,
@@ -47,14 +47,14 @@ def _rounding(name: str, node: str, body: Any, what: str, aliases: str = "") -> 
     )
 
 
-floor = _rounding("floor", "FloorBackward0", e.floor, "The largest integers that are not larger.")
-ceil = _rounding("ceil", "CeilBackward0", e.ceil, "The smallest integers that are not smaller.")
-trunc = _rounding("trunc", "TruncBackward0", e.trunc, "The next integers towards zero.", "fix")
+floor = _rounding("floor", "FloorBackward0", e.floor, "The largest integers less than or equal to the elements.")
+ceil = _rounding("ceil", "CeilBackward0", e.ceil, "The smallest integers greater than or equal to the elements.")
+trunc = _rounding("trunc", "TruncBackward0", e.trunc, "The integer parts of the elements.", "fix")
 frac = unary(
     "frac",
     "FracBackward0",
     lambda x: x - e.trunc(x),
-    "What ``trunc`` leaves: the part behind the point, with its sign.",
+    "The fractional parts of the elements, ``input - trunc(input)``.",
     dtypes="common",
     out=same_dtype,
     backward=lambda ct: ct,

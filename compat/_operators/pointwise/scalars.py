@@ -1,17 +1,12 @@
-"""Arithmetic with a number as in PyTorch's composite operators, which have their own nodes for it."""
+"""Arithmetic with a number, with the nodes that it has in PyTorch's composite operators."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from compat._core.operators.op import aten
+from compat._operators.pointwise.declare import as_dtype_of
 from funcgrad import numpy as np
-from funcgrad.core.tracing import type_of
-
-
-def as_dtype_of(value: Any, like: Any) -> Any:
-    """A value in the dtype of the array ``like``."""
-    return np.astype(value, type_of(like).dtype)
 
 
 @aten(

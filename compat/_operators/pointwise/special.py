@@ -16,16 +16,18 @@ from compat._core.types import dtype
 from compat._core.types.errors import wrong_argument
 from compat._core.types.scalar_conversion import fits
 from compat._operators.pointwise.arithmetic import add_number, mul_number
-from compat._operators.pointwise.declare import binary, filled, not_numbers_alone, refuses, unary, zeros_like
+from compat._operators.pointwise.declare import as_dtype_of, binary, not_numbers_alone, refuses, unary, zeros_like
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 
-# ---------------------------------------------------------------- the error function and its relatives
+# ---------------------------------------------------------------- error functions
+
+# Explicit backward formulas round float16 and bfloat16 after the same steps as PyTorch's, where derived ones do not.
 
 
-def _bell(x: Any) -> Any:
-    """``exp(-x**2)``. Gradients are explicit where float16 and bfloat16 round at other steps than in derived ones."""
+def _gaussian(x: Any) -> Any:
+    """``exp(-x**2)``."""
     return e.exp(-e.square(x))
 
 
@@ -37,17 +39,17 @@ erf = unary(
     saves="self",
     aliases="special.erf",
     check=refuses("erf_vml_cpu", "complex"),
-    backward=lambda ct, input: scaled(_bell(input), 2 / math.sqrt(math.pi)) * ct,
+    backward=lambda ct, input: scaled(_gaussian(input), 2 / math.sqrt(math.pi)) * ct,
 )
 erfc = unary(
     "erfc",
     "ErfcBackward0",
     e.erfc,
-    "``1 - erf(input)``, exact where that is small.",
+    "``1 - erf(input)``, accurate where that is small.",
     saves="self",
     aliases="special.erfc",
     check=refuses("erfc_vml_cpu", "complex"),
-    backward=lambda ct, input: scaled(_bell(input), -2 / math.sqrt(math.pi)) * ct,
+    backward=lambda ct, input: scaled(_gaussian(input), -2 / math.sqrt(math.pi)) * ct,
 )
 erfinv = unary(
     "erfinv",
@@ -77,7 +79,7 @@ def ndtr(input: Tensor) -> Tensor:
     return mul_number.function(add_number.function(erf.function(scaled), 1.0), 0.5)
 
 
-# ---------------------------------------------------------------- the gamma function and its relatives
+# ---------------------------------------------------------------- gamma functions
 
 lgamma = unary(
     "lgamma",
@@ -111,11 +113,11 @@ def _check_polygamma(input: Tensor, n: int) -> None:
     node="PolygammaBackward0", saves="n self", names="", dtypes="float", check=_check_polygamma, out=True,
 )  # fmt: skip
 def _polygamma(input, n):
-    return _digamma_derived(input, n)
+    return _digamma_derivative(input, n)
 
 
-def _digamma_derived(x: Any, n: int) -> Any:
-    """The ``n``-th derivative of digamma: from the second on infinite at its poles, the integers up to 0."""
+def _digamma_derivative(x: Any, n: int) -> Any:
+    """The ``n``-th derivative of digamma; for ``n >= 2`` it is infinite at the poles, the integers up to 0."""
     if n < 2:
         return e.digamma(x) if n == 0 else e.trigamma(x)
     zero = e.number(0, x)
@@ -125,7 +127,7 @@ def _digamma_derived(x: Any, n: int) -> Any:
 
 @_polygamma.backward
 def _polygamma_backward(ct: Any, input: Any, n: int) -> Any:
-    return ct * _digamma_derived(input, n + 1)
+    return ct * _digamma_derivative(input, n + 1)
 
 
 @composite("polygamma(int n, Tensor self) -> Tensor", names="torch.polygamma special.polygamma")
@@ -189,7 +191,7 @@ def mvlgamma(input, p):
         >>> torch.mvlgamma(torch.tensor([2.0]), 1)
         tensor([0.])
     """
-    total = filled(input, p * (p - 1) / 4 * math.log(math.pi))
+    total = as_dtype_of(p * (p - 1) / 4 * math.log(math.pi), input)
     for j in range(p):
         total = total + e.lgamma(input - e.number(j / 2, input))
     return total
@@ -203,9 +205,9 @@ def _sigmoid_slope(ct: Any, result: Any) -> Any:
 
 
 def _sigmoid_backward(ct: Any, result: Any) -> Any:
-    """Each step is rounded to float16, but only the last to bfloat16."""
-    steps = type_of(result).dtype == dtype.float16.numpy
-    return (_sigmoid_slope if steps else in_single(_sigmoid_slope))(ct, result)
+    """Rounds after each step for float16, but only after the last one for bfloat16."""
+    each_step = type_of(result).dtype == dtype.float16.numpy
+    return (_sigmoid_slope if each_step else in_single(_sigmoid_slope))(ct, result)
 
 
 sigmoid = unary(
@@ -233,7 +235,7 @@ def logit(input, eps):
 
     Args:
         input: a tensor of numbers between 0 and 1.
-        eps: elements are clamped to ``[eps, 1 - eps]`` first, unless it is None.
+        eps: if given, elements are clamped to ``[eps, 1 - eps]`` first.
         out: a tensor to write the result into.
 
     Raises:
@@ -245,7 +247,7 @@ def logit(input, eps):
     """
     one = e.number(1, input)
     if eps is not None:
-        low = filled(input, eps)
+        low = as_dtype_of(eps, input)
         input = np.where(input < low, low, np.where(input > one - low, one - low, input))
     return e.log(input / (one - input))
 
@@ -253,10 +255,10 @@ def logit(input, eps):
 @logit.backward
 def _logit_backward(ct: Any, input: Any, eps: Any) -> Any:
     zero, one = e.number(0, input), e.number(1, input)
-    low: Any = zero if eps is None else filled(input, eps)
+    low: Any = zero if eps is None else as_dtype_of(eps, input)
     inside = np.logical_and(input >= low, input <= one - low)
-    beyond = e.number(numpy.nan, ct) if eps is None else np.where(input == input, zeros_like(ct), input)
-    return np.where(inside, ct / (input * (one - input)), beyond)
+    outside = e.number(numpy.nan, ct) if eps is None else np.where(input == input, zeros_like(ct), input)
+    return np.where(inside, ct / (input * (one - input)), outside)
 
 
 # ---------------------------------------------------------------- entropies
@@ -270,11 +272,11 @@ def _entr(x: Any) -> Any:
 
 
 def _entr_backward(ct: Any, input: Any) -> Any:
-    return ct * np.where(input > e.number(0, input), -e.log(input) - e.number(1, input), _below(input))
+    return ct * np.where(input > e.number(0, input), -e.log(input) - e.number(1, input), _entr_slope(input))
 
 
-def _below(x: Any) -> Any:
-    """The derivative of ``entr`` where ``x <= 0``: infinite at 0, NaN below."""
+def _entr_slope(x: Any) -> Any:
+    """The derivative of ``entr`` for ``x <= 0``: infinite at 0, NaN below."""
     return np.where(x == e.number(0, x), e.number(numpy.inf, x), e.number(numpy.nan, x))
 
 
@@ -282,7 +284,7 @@ entr = unary(
     "special_entr",
     "SpecialEntrBackward0",
     _entr,
-    "``-input * log(input)``, 0 at 0 and minus infinity below.",
+    "``-input * log(input)``; 0 for 0, and minus infinity for negative elements.",
     saves="self",
     names="special.entr",
     out=True,

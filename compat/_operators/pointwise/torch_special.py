@@ -1,4 +1,4 @@
-"""Functions only in ``torch.special``: Bessel and incomplete gamma functions, zeta, orthogonal polynomials."""
+"""Bessel and incomplete gamma functions, zeta, orthogonal polynomials, most of them only in ``torch.special``."""
 
 from __future__ import annotations
 
@@ -48,15 +48,16 @@ i0 = unary(
 def _special(
     name: str,
     body: Callable[[Any], Any],
-    what: str,
+    summary: str,
     node: str | None = None,
     saves: str = "",
     check: Any = _single_or_double,
 ) -> None:
-    """A function of ``torch.special`` of one argument, without a derivative unless it has a node."""
+    """Declares a function of ``torch.special`` of one argument; it is differentiable if it has a node."""
     unary(
-        f"special_{name}", node, body, what, saves=saves, names=f"special.{name}", check=check(f"{name}_cpu"), out=True
-    )
+        f"special_{name}", node, body, summary, saves=saves, names=f"special.{name}", check=check(f"{name}_cpu"),
+        out=True,
+    )  # fmt: skip
 
 
 _special("i0e", p.i0e, "``exp(-|input|) * i0(input)``.", "SpecialI0EBackward0", "result self", _no_complex)
@@ -70,19 +71,25 @@ _special("log_ndtr", p.log_ndtr, "The logarithm of ``ndtr``.", "SpecialLogNdtrBa
 _special("erfcx", p.erfcx, "``exp(input**2) * erfc(input)``.", "SpecialErfcxBackward0", "result self")
 
 
-def _at_ends(found: Any, a: Any, x: Any, lower: float) -> Any:
-    """An incomplete gamma function with its limits where its parameter is 0 or infinite."""
+def _with_limits(found: Any, a: Any, x: Any, lower: float) -> Any:
+    """Values of an incomplete gamma function, with the limits for parameters of 0 and infinity.
+
+    Args:
+        found: the values for other parameters.
+        a, x: the parameter and the argument.
+        lower: the limit for an infinite parameter: 0 for the lower function, 1 for the upper one.
+    """
     zero, infinity = e.number(0, a), e.number(numpy.inf, a)
-    neither = np.logical_or(np.logical_and(a == zero, x == zero), np.logical_and(a == infinity, x == infinity))
+    undefined = np.logical_or(np.logical_and(a == zero, x == zero), np.logical_and(a == infinity, x == infinity))
     found = np.where(np.logical_and(a == zero, x > zero), e.number(1 - lower, a), found)
     found = np.where(np.logical_and(a == infinity, x >= zero), e.number(lower, a), found)
-    return np.where(neither, e.number(numpy.nan, a), found)
+    return np.where(undefined, e.number(numpy.nan, a), found)
 
 
 igamma = binary(
     "igamma",
     "IgammaBackward0",
-    lambda a, x: _at_ends(p.igamma(a, x), a, x, 0),
+    lambda a, x: _with_limits(p.igamma(a, x), a, x, 0),
     "The regularized lower incomplete gamma function of parameter ``input`` at ``other``.",
     saves="other self",
     aliases="special.gammainc",
@@ -91,7 +98,7 @@ igamma = binary(
 igammac = binary(
     "igammac",
     "IgammacBackward0",
-    lambda a, x: _at_ends(p.igammac(a, x), a, x, 1),
+    lambda a, x: _with_limits(p.igammac(a, x), a, x, 1),
     "The regularized upper incomplete gamma function of parameter ``input`` at ``other``.",
     saves="other self",
     aliases="special.gammaincc",
@@ -102,8 +109,8 @@ igammac = binary(
 def _zeta(s: Any, q: Any) -> Any:
     """Hurwitz's zeta function, with its values at poles and for infinite exponents."""
     one, infinity = e.number(1, q), e.number(numpy.inf, q)
-    last = np.where(q == one, one, infinity)
-    found = np.where(np.logical_and(s == infinity, q <= one), last, p.zeta(s, q))
+    limit = np.where(q == one, one, infinity)
+    found = np.where(np.logical_and(s == infinity, q <= one), limit, p.zeta(s, q))
     pole = np.logical_and(q <= e.number(0, q), q == np.floor(q))
     return np.where(s < one, e.number(numpy.nan, q), np.where(pole, infinity, found))
 
@@ -156,7 +163,7 @@ def _polynomial(family: str, shifted: bool) -> Callable[[Any, Any], Any]:
     return body
 
 
-for _name, _family, _what in (
+for _name, _family, _summary in (
     ("chebyshev_polynomial_t", "chebyshev_t", "Chebyshev's polynomial of the first kind, of degree ``n``."),
     ("chebyshev_polynomial_u", "chebyshev_u", "Chebyshev's polynomial of the second kind, of degree ``n``."),
     ("chebyshev_polynomial_v", "chebyshev_v", "Chebyshev's polynomial of the third kind, of degree ``n``."),
@@ -167,20 +174,20 @@ for _name, _family, _what in (
     ("legendre_polynomial_p", "legendre_p", "Legendre's polynomial of degree ``n``."),
 ):
     for _prefix in ("", "shifted_") if "chebyshev" in _family else ("",):
-        _place = f"{_prefix}{_name}"
-        _said = _what if not _prefix else f"{_what[:-1]}, of ``2 * x - 1``."
+        _full_name = f"{_prefix}{_name}"
         _formula: Any = _polynomial(_family, bool(_prefix))
         _formula.__doc__ = document(
-            f"special.{_place}", _said, "x, n: tensors, or one of them a number; their dtypes are promoted.",
+            f"special.{_full_name}", _summary if not _prefix else f"{_summary[:-1]}, of ``2 * x - 1``.",
+            "x, n: tensors, or one of them a number; their dtypes are promoted.",
             "torch.tensor([0.5, 2.0]), torch.tensor([1.0, 2.0])",
         )  # fmt: skip
         pointwise(
-            f"special_{_place}(Tensor x, Tensor n) -> Tensor",
-            f"special_{_place}.x_scalar(Scalar x, Tensor n) -> Tensor",
-            f"special_{_place}.n_scalar(Tensor x, Scalar n) -> Tensor",
-            names=f"special.{_place}",
+            f"special_{_full_name}(Tensor x, Tensor n) -> Tensor",
+            f"special_{_full_name}.x_scalar(Scalar x, Tensor n) -> Tensor",
+            f"special_{_full_name}.n_scalar(Tensor x, Scalar n) -> Tensor",
+            names=f"special.{_full_name}",
             dtypes="float",
-            arguments=Arguments(alone=not_numbers_alone(f"special_{_place}")),
-            check=_single_or_double(f"{_place}_cpu"),
+            arguments=Arguments(alone=not_numbers_alone(f"special_{_full_name}")),
+            check=_single_or_double(f"{_full_name}_cpu"),
             out=True,
         )(_formula)

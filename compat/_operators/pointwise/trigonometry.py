@@ -1,4 +1,4 @@
-"""Circular and hyperbolic functions and their inverses."""
+"""Trigonometric and hyperbolic functions and their inverses, ``hypot``, ``sinc``, ``deg2rad``, ``rad2deg``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ cos = unary("cos", "CosBackward0", e.cos, "The cosine of radians.", saves="self"
 tan = unary("tan", "TanBackward0", e.tan, "The tangent of radians.", saves="result")
 
 
-# Gradients are explicit where float16 and bfloat16 round at other steps than in derived ones.
+# Explicit backward formulas round float16 and bfloat16 after the same steps as PyTorch's, where derived ones do not.
 
 
 def _asin_backward(ct: Any, input: Any) -> Any:
@@ -69,9 +69,9 @@ asinh = unary(
 
 def _acosh_backward(ct: Any, input: Any) -> Any:
     one = e.number(1, input)
-    if fdtypes.is_complex(type_of(input).dtype):  # where sqrt(a * b) is not sqrt(a) * sqrt(b)
+    if fdtypes.is_complex(type_of(input).dtype):  # sqrt(a) * sqrt(b) differs from sqrt(a * b) for complex numbers
         return ct * np.conj(e.rsqrt(input - one) * e.rsqrt(input + one))
-    return ct * e.rsqrt(input * input - one)  # also below -1, where acosh is undefined
+    return ct * e.rsqrt(input * input - one)  # not NaN below -1, although acosh is, as in PyTorch
 
 
 acosh = unary(
@@ -97,22 +97,22 @@ atanh = unary(
 )
 
 
-def _overwriting(op: Op, alias: str) -> None:
-    """The in-place variant, without a derivative: the result that replaces the operand does not determine it."""
-    inplace = " ".join(f"{place}.{n}_" for n in (op.name, alias) for place in ("Tensor", "torch"))
-    declare = pointwise(*op.schemas, node=f"{op.name.title()}Backward1", names=inplace, dtypes="float")
-    declared = declare(op.body)
-    declared.backward(zero_gradient)  # never run
+def _declare_in_place(op: Op, alias: str) -> None:
+    """Declares the in-place variant, whose backward raises an error, as in PyTorch."""
+    names = " ".join(f"{namespace}.{n}_" for n in (op.name, alias) for namespace in ("Tensor", "torch"))
+    declare = pointwise(*op.schemas, node=f"{op.name.title()}Backward1", names=names, dtypes="float")
+    inplace = declare(op.body)
+    inplace.backward(zero_gradient)  # never called
 
     def raise_error(node: Any, grads: Any) -> None:
         raise NotImplementedError(f"the derivative for 'inplace version of {op.name}' is not implemented.")
 
-    declared.node.apply = raise_error  # type: ignore[union-attr, method-assign]
+    inplace.node.apply = raise_error  # type: ignore[union-attr, method-assign]
 
 
-_overwriting(asinh, "arcsinh")
-_overwriting(acosh, "arccosh")
-_overwriting(atanh, "arctanh")
+_declare_in_place(asinh, "arcsinh")
+_declare_in_place(acosh, "arccosh")
+_declare_in_place(atanh, "arctanh")
 
 
 def _atan2_backward(ct: Any, input: Any, other: Any) -> Any:
@@ -160,7 +160,7 @@ def _sinc(x: Any) -> Any:
 def _sinc_backward(ct: Any, input: Any) -> Any:
     angle = scaled(input, math.pi)
     square = scaled(input * input, math.pi)
-    zero = square == e.number(0, square)  # also where the square underflows
+    zero = square == e.number(0, square)  # or the square underflows
     slope = (angle * e.cos(angle) - e.sin(angle)) / np.where(zero, e.number(1, square), square)
     return np.where(zero, zeros_like(ct), ct * np.conj(slope))
 

@@ -1,4 +1,4 @@
-"""Selection between elements: ``where``, ``masked_fill``, ``maximum`` and ``minimum``, ``clamp``, ``nan_to_num``."""
+"""``where``, ``masked_fill``, ``maximum``, ``minimum``, ``fmax``, ``fmin``, ``clamp``, ``nan_to_num``."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _inspect_fill(input: Tensor, mask: Tensor, value: Tensor) -> None:
         fitted(input.dtype, value.item())
 
 
-def _fill_shared(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+def _fill_overlapping(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     _check_mask(input, mask, value)
     copied = lambda: masked_fill(input, mask, value)
     return write_places("masked_fill_", input, lambda places: places.masked_select(mask), value, copied)
@@ -130,7 +130,7 @@ def _filled(input: Any, mask: Any, value: Any) -> Any:
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
     node="MaskedFillBackward0", saves="mask", names="", dtypes=Dtypes(fits=fits("value")),
     layout="pointwise, contiguous", check=_check_mask, out=False, gradients=Gradients(without="mask"),
-    overlap=Overlap(itself=_fill_shared),
+    overlap=Overlap(itself=_fill_overlapping),
 )  # fmt: skip
 def _masked_fill_number(input, mask, value):
     return _filled(input, mask, value)
@@ -145,7 +145,7 @@ def _masked_fill_number_backward(ct: Any, mask: Any) -> Any:
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
     node="MaskedFillBackward1", saves="mask", names="", dtypes=Dtypes(), layout="pointwise, contiguous",
     check=_check_mask, values=_inspect_fill, out=False, gradients=Gradients(without="mask"),
-    overlap=Overlap(itself=_fill_shared),
+    overlap=Overlap(itself=_fill_overlapping),
 )  # fmt: skip
 def _masked_fill_tensor(input, mask, value):
     return _filled(input, mask, value)
@@ -158,7 +158,7 @@ def _masked_fill_tensor_backward(ct: Any, mask: Any) -> Any:
 
 @overloaded(_masked_fill_tensor, _masked_fill_number)
 def masked_fill(input: Any, mask: Any, value: Any) -> Op:
-    """``input``, but ``value`` where ``mask`` is true.
+    """``value`` where ``mask`` is true, ``input`` elsewhere.
 
     Args:
         input: a tensor.
@@ -166,7 +166,7 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Op:
         value: a number or a 0-d tensor; it takes the dtype of ``input``.
 
     Raises:
-        RuntimeError: for a mask of another dtype, and a value that ``input`` cannot hold.
+        RuntimeError: for a mask of another dtype, and a value that cannot be converted to the dtype of ``input``.
 
     Example:
         >>> torch.masked_fill(torch.tensor([1.0, 2.0]), torch.tensor([True, False]), 0)
@@ -182,19 +182,19 @@ def _refuse_complex(name: str) -> Any:
     return refuses("", "complex", message=f"{name} not implemented for complex tensors.", error=RuntimeError)
 
 
-def _shared(ct: Any, loses: Any, ties: Any) -> Any:
-    """The gradient of a selected operand, halved where both are equal."""
-    return np.where(loses, zeros_like(ct), np.where(ties, ct * e.number(0.5, ct), ct))
+def _selected_gradient(ct: Any, not_selected: Any, ties: Any) -> Any:
+    """The gradient of one operand, zero where the other one is selected, and halved where both are equal."""
+    return np.where(not_selected, zeros_like(ct), np.where(ties, ct * e.number(0.5, ct), ct))
 
 
 def _maximum_backward(ct: Any, input: Any, other: Any) -> tuple[Any, Any]:
     ties = input == other
-    return _shared(ct, input < other, ties), _shared(ct, other < input, ties)
+    return _selected_gradient(ct, input < other, ties), _selected_gradient(ct, other < input, ties)
 
 
 def _minimum_backward(ct: Any, input: Any, other: Any) -> tuple[Any, Any]:
     ties = input == other
-    return _shared(ct, input > other, ties), _shared(ct, other > input, ties)
+    return _selected_gradient(ct, input > other, ties), _selected_gradient(ct, other > input, ties)
 
 
 maximum = binary(
@@ -221,7 +221,7 @@ fmax = binary(
     "fmax",
     "FmaxBackward0",
     lambda x, y: np.where(np.logical_or(x >= y, y != y), x, y),
-    "The larger of two elements; one that is NaN is left out.",
+    "The larger of two elements; if one is NaN, the other one.",
     saves="other self",
     inplace=False,
     check=_refuse_complex("fmax"),
@@ -230,7 +230,7 @@ fmin = binary(
     "fmin",
     "FminBackward0",
     lambda x, y: np.where(np.logical_or(x <= y, y != y), x, y),
-    "The smaller of two elements; one that is NaN is left out.",
+    "The smaller of two elements; if one is NaN, the other one.",
     saves="other self",
     inplace=False,
     check=_refuse_complex("fmin"),
@@ -247,8 +247,8 @@ def _at_most(x: Any, high: Any) -> Any:
     return x if high is None else np.where(np.logical_or(x > high, high != high), high, x)
 
 
-def _within(ct: Any, x: Any, low: Any, high: Any) -> Any:
-    """The gradient where ``x`` was not clamped."""
+def _clamp_gradient(ct: Any, x: Any, low: Any, high: Any) -> Any:
+    """The gradient of ``x``: that of the result where ``x`` was not clamped, zero elsewhere."""
     for bound, inside in ((low, np.greater_equal), (high, np.less_equal)):
         if bound is not None:
             ct = np.where(inside(x, bound), ct, zeros_like(ct))
@@ -281,7 +281,7 @@ def _clamp_numbers(input, min, max):
 
 @_clamp_numbers.backward
 def _clamp_numbers_backward(ct: Any, input: Any, min: Any, max: Any) -> Any:
-    return _within(ct, input, min, max)
+    return _clamp_gradient(ct, input, min, max)
 
 
 @pointwise(
@@ -295,14 +295,14 @@ def _clamp_tensors(input, min, max):
 @_clamp_tensors.backward
 def _clamp_tensors_backward(ct: Any, input: Any, min: Any, max: Any) -> Any:
     zero = zeros_like(ct)
-    own = _within(ct, input, min, max)
+    grad = _clamp_gradient(ct, input, min, max)
     if max is None:
-        return own, np.where(input < min, ct, zero), None
+        return grad, np.where(input < min, ct, zero), None
     if min is None:
-        return own, None, np.where(input > max, ct, zero)
-    crossed = max < min
-    raised = np.logical_and(min < max, input < min)
-    return own, np.where(raised, ct, zero), np.where(np.logical_or(input > max, crossed), ct, zero)
+        return grad, None, np.where(input > max, ct, zero)
+    is_min = np.logical_and(min < max, input < min)
+    is_max = np.logical_or(input > max, max < min)
+    return grad, np.where(is_min, ct, zero), np.where(is_max, ct, zero)
 
 
 @overloaded(_clamp_tensors, _clamp_numbers, aliases="clip")
@@ -328,9 +328,9 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Op:
     return _clamp_tensors if isinstance(min, Tensor) or isinstance(max, Tensor) else _clamp_numbers
 
 
-def _split(ct: Any, stays: Any) -> tuple[Any, Any]:
+def _split_gradient(ct: Any, unchanged: Any) -> tuple[Any, Any]:
     """The gradients of the elements, where they were not clamped, and of the bound, elsewhere."""
-    return np.where(stays, ct, zeros_like(ct)), np.where(stays, zeros_like(ct), ct)
+    return np.where(unchanged, ct, zeros_like(ct)), np.where(unchanged, zeros_like(ct), ct)
 
 
 @pointwise(
@@ -344,7 +344,7 @@ def _clamp_min_number(input, min):
 
 @_clamp_min_number.backward
 def _clamp_min_number_backward(ct: Any, input: Any, min: Any) -> Any:
-    return _within(ct, input, min, None)
+    return _clamp_gradient(ct, input, min, None)
 
 
 @pointwise(
@@ -357,7 +357,7 @@ def _clamp_min_tensor(input, min):
 
 @_clamp_min_tensor.backward
 def _clamp_min_tensor_backward(ct: Any, input: Any, min: Any) -> Any:
-    return _split(ct, input >= min)
+    return _split_gradient(ct, input >= min)
 
 
 @pointwise(
@@ -371,7 +371,7 @@ def _clamp_max_number(input, max):
 
 @_clamp_max_number.backward
 def _clamp_max_number_backward(ct: Any, input: Any, max: Any) -> Any:
-    return _within(ct, input, None, max)
+    return _clamp_gradient(ct, input, None, max)
 
 
 @pointwise(
@@ -384,7 +384,7 @@ def _clamp_max_tensor(input, max):
 
 @_clamp_max_tensor.backward
 def _clamp_max_tensor_backward(ct: Any, input: Any, max: Any) -> Any:
-    return _split(ct, input <= max)
+    return _split_gradient(ct, input <= max)
 
 
 @overloaded(_clamp_min_tensor, _clamp_min_number)
@@ -428,7 +428,7 @@ def clamp_max(input: Any, max: Any) -> Op:
 # ---------------------------------------------------------------- nan_to_num
 
 
-def _shared_numbers(input: Tensor, *_: Any, **__: Any) -> Tensor:
+def _nan_to_num_overlapping(input: Tensor, *_: Any, **__: Any) -> Tensor:
     if input.dtype.category >= dtypes.FLOATING:
         raise RuntimeError(OVERLAPS_ITSELF)
     put(input, input._storage_.buffer, input._layout_.base.traced, "nan_to_num_")  # integers are unchanged
@@ -439,10 +439,10 @@ def _shared_numbers(input: Tensor, *_: Any, **__: Any) -> Tensor:
     "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
     node="NanToNumBackward0", saves="self",
     out=of_dtype("nan_to_num: dtype of out: {out} should be same as input: {result}"),
-    arguments=Arguments(traced="nan posinf neginf"), overlap=Overlap(itself=_shared_numbers),
+    arguments=Arguments(traced="nan posinf neginf"), overlap=Overlap(itself=_nan_to_num_overlapping),
 )  # fmt: skip
 def nan_to_num(input, nan, posinf, neginf):
-    """The elements, with numbers in place of NaN and the infinities.
+    """The elements, with NaN and infinities replaced by numbers.
 
     Args:
         input: a tensor.
@@ -464,12 +464,12 @@ def nan_to_num(input, nan, posinf, neginf):
 def _finite(x: Any, nan: Any, high: Any, low: Any) -> Any:
     dtype = type_of(x).dtype
     limits = np.finfo(dtype)
-    for found, given, usual in (
+    for replaced, given, default in (
         (x != x, nan, 0.0),
         (x == e.number(numpy.inf, x), high, limits.max),
         (x == e.number(-numpy.inf, x), low, limits.min),
     ):
-        x = np.where(found, np.astype(usual if given is None else given, dtype), x)
+        x = np.where(replaced, np.astype(default if given is None else given, dtype), x)
     return x
 
 

@@ -16,7 +16,7 @@ from compat._core.types.device import available, place
 from compat._core.types.device import device as Device
 from compat._core.types.errors import wrong_argument
 from compat._operators import samplers
-from compat._operators.create.factories import check_given, no_room, with_grad
+from compat._operators.create.factories import allocation_error, check_options, with_grad
 from compat._operators.random.inplace import UNIFORM, fill, number
 from compat._operators.random.vmap_random import Draw, draws, in_usual_order
 
@@ -68,7 +68,7 @@ class Options:
         self.requires_grad = requires_grad
         self.memory_format = memory_format
         self.device = None if device is None else available(device)
-        check_given(out, dtype, device, layout)
+        check_options(out, dtype, device, layout)
 
     def made(self, size: tuple[int, ...], draw: Draw, default: dtypes.dtype) -> Tensor:
         """A contiguous tensor of random numbers, or ``out`` filled with them."""
@@ -81,7 +81,7 @@ class Options:
         try:
             t = draws(draw, contiguous_layout(size, dtype, device=place(self.device)))
         except (MemoryError, OverflowError, ValueError) as error:
-            raise no_room(size, dtype, error) from None
+            raise allocation_error(size, dtype, error) from None
         return with_grad(t, self.requires_grad)
 
     def made_like(self, t: Any, draw: Draw) -> Tensor:

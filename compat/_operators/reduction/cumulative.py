@@ -1,4 +1,4 @@
-"""Cumulative sums, products and extremes: ``cumsum``, ``cumprod``, ``logcumsumexp``, ``cummax``, ``cummin``."""
+"""Cumulative reductions: ``cumsum``, ``cumprod``, ``logcumsumexp``, ``cummax``, ``cummin``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import cpp_name, wrap_dim
 from compat._operators.arguments import no_complex_derivative
-from compat._operators.indexing.sorting import spread
+from compat._operators.indexing.sorting import scatter_gradient
 from compat._operators.pointwise.exp_log_pow import added_exponentials
 from compat._operators.reduction.sum_mean_var import accumulated, check_dtype
 from funcgrad import numpy as np
@@ -36,20 +36,20 @@ def _check(name: str) -> Callable[..., None]:
     return check
 
 
-def _running(primitive: Callable[..., Any], x: Any, dim: int, dtype: Any) -> Any:
+def _cumulative(primitive: Callable[..., Any], x: Any, dim: int, dtype: Any) -> Any:
     """A cumulative sum or product, accumulated in ``dtype``, by default int64 for integers and bools."""
     if dtype is not None:
         x = np.astype(x, dtype.numpy)
     elif not fdtypes.is_inexact(type_of(x).dtype):
         x = np.astype(x, fdtypes.int64)
     if not type_of(x).shape or type_of(x).dtype == fdtypes.bool_:
-        return x  # bools: at most one
+        return x  # the checks allow bools only without elements or dimensions
     return accumulated(x, lambda v: primitive(v, axis=dim, reverse=False))
 
 
-def _declare_in_place(total: Op, primitive: Callable[..., Any]) -> None:
+def _declare_in_place(functional: Op, primitive: Callable[..., Any]) -> None:
     """The in-place variant, whose result has the tensor's dtype."""
-    check = _check(total.name)
+    check = _check(functional.name)
 
     def check_own(input: Tensor, dim: int, *, dtype: Any = None) -> None:
         wrap_dim(dim, input.dim())
@@ -61,14 +61,15 @@ def _declare_in_place(total: Op, primitive: Callable[..., Any]) -> None:
         check(input, dim, dtype=input.dtype)
 
     def body(input, dim, *, dtype):
-        return _running(primitive, input, dim, dtypes.from_numpy(type_of(input).dtype))
+        return _cumulative(primitive, input, dim, dtypes.from_numpy(type_of(input).dtype))
 
-    body.__doc__ = f"``{total.name}``, in place."
-    declared = aten(
-        *total.row.schemas, node=total.row.node, saves=total.row.saves, names=f"Tensor.{total.name}_", check=check_own
-    )(body)
-    if total.stated is not None:
-        declared.backward(total.stated)
+    body.__doc__ = f"``{functional.name}``, in place."
+    row = functional.row
+    inplace = aten(*row.schemas, node=row.node, saves=row.saves, names=f"Tensor.{functional.name}_", check=check_own)(
+        body
+    )
+    if functional.stated is not None:
+        inplace.backward(functional.stated)
 
 
 @aten(
@@ -91,7 +92,7 @@ def cumsum(input, dim, *, dtype):
         >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
         tensor([1, 3, 6])
     """
-    return _running(r.cumulative_sum, input, dim, dtype)
+    return _cumulative(r.cumulative_sum, input, dim, dtype)
 
 
 _declare_in_place(cumsum, r.cumulative_sum)
@@ -108,20 +109,20 @@ def cumprod(input, dim, *, dtype):
         >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
         tensor([1, 2, 6])
     """
-    return _running(r.cumulative_prod, input, dim, dtype)
+    return _cumulative(r.cumulative_prod, input, dim, dtype)
 
 
 @cumprod.backward
 def _cumprod_backward(ct: Any, input: Any, result: Any, dim: int, dtype: Any) -> Any:
-    """By quotients of the results and the factors where no factor is zero, as in PyTorch."""
-    _, pullback = vjp_flat(lambda x: [_running(r.cumulative_prod, x, dim, dtype)], [input])
-    (found,) = pullback([np.conj(ct)])
+    """Quotients of the results and the factors if no factor is zero, as in PyTorch; else the derived gradient."""
+    _, pullback = vjp_flat(lambda x: [_cumulative(r.cumulative_prod, x, dim, dtype)], [input])
+    (derived,) = pullback([np.conj(ct)])
     if type_of(input).size <= 1:
-        return np.conj(found)
+        return np.conj(derived)
     none_zero = np.logical_not(np.any(np.equal(input, 0)))
     divisor = np.where(none_zero, input, np.astype(1, type_of(input).dtype))
-    following = r.cumulative_sum(np.multiply(np.conj(result), ct), axis=dim, reverse=True)
-    return np.where(none_zero, np.divide(following, np.conj(divisor)), np.conj(found))
+    suffix_sums = r.cumulative_sum(np.multiply(np.conj(result), ct), axis=dim, reverse=True)
+    return np.where(none_zero, np.divide(suffix_sums, np.conj(divisor)), np.conj(derived))
 
 
 _declare_in_place(cumprod, r.cumulative_prod)
@@ -144,19 +145,18 @@ _same_scalars = of_dtype("expected scalar_type {result} but found {out}")
 def logcumsumexp(input, dim):
     """The logarithm of the cumulative sum of the exponentials along a dimension, without overflow.
 
-    By doubling: after each step an element covers twice as many before it (Hillis and Steele, "Data parallel
-    algorithms", CACM 29, 1986).
+    Computed by recursive doubling (Hillis and Steele, "Data parallel algorithms", CACM 29, 1986).
 
     Example:
         >>> torch.logcumsumexp(torch.tensor([0.0, 0.0]), 0)
         tensor([0.0000, 0.6931])
     """
-    # ``logaddexp`` has a second derivative where both are equal, but no complex numbers.
+    # ``logaddexp`` has a second derivative at equal operands, but does not accept complex numbers.
     shape, dtype = type_of(input).shape, type_of(input).dtype
     found, add = input, np.logaddexp
     if fdtypes.is_complex(dtype):
         add = added_exponentials
-        # The empty sum comes first, as the first element may be infinite.
+        # Adds the empty sum, as PyTorch does: it affects infinite elements.
         found = add(input, np.full(shape, -numpy.inf, dtype))
     step = 1
     while shape and step < shape[dim]:
@@ -167,7 +167,7 @@ def logcumsumexp(input, dim):
     return found
 
 
-def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: str, shown: str) -> None:
+def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], extreme: str, example: str) -> None:
     def check(input: Tensor, dim: int) -> None:
         wrap_dim(dim, input.dim())
         if input.dim() and input.numel() and input.dtype.is_complex:
@@ -181,17 +181,17 @@ def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: 
         boolean = type_of(input).dtype == fdtypes.bool_
         x = np.astype(input, fdtypes.uint8) if boolean else input
         values = primitive(x, axis=dim, reverse=False)
-        # The index is that of the last of equal elements; after a NaN, which is larger than all numbers, that of a NaN.
-        reached = np.logical_or(np.equal(x, values), np.not_equal(x, x))
-        places = iota(shape=shape, axis=dim, dtype=fdtypes.int64)
-        indices = r.cumulative_max(np.where(reached, places, e.number(0, places)), axis=dim, reverse=False)
+        # The index of the last of equal elements; after a NaN, which is the extreme, the index of the last NaN.
+        is_extreme = np.logical_or(np.equal(x, values), np.not_equal(x, x))
+        numbers = iota(shape=shape, axis=dim, dtype=fdtypes.int64)
+        indices = r.cumulative_max(np.where(is_extreme, numbers, e.number(0, numbers)), axis=dim, reverse=False)
         return np.astype(values, fdtypes.bool_) if boolean else values, indices
 
     body.__doc__ = (
-        f"The {what} element so far along a dimension, and its index; of equal ones the last.\n\nArgs:\n"
+        f"The cumulative {extreme} along a dimension, and its index; of equal elements, the last one's.\n\nArgs:\n"
         "    dim: the dimension.\n    out: a pair of tensors to write the results into.\n\nRaises:\n"
         "    IndexError: for a dimension that does not exist.\n\nExample:\n    >>> import compat as torch\n"
-        f"    >>> torch.{name}(torch.tensor([2, 3, 1]), 0).values\n    tensor({shown})\n"
+        f"    >>> torch.{name}(torch.tensor([2, 3, 1]), 0).values\n    tensor({example})\n"
     )
     declared = aten(
         f"{name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
@@ -200,8 +200,8 @@ def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: 
 
     @declared.backward
     def backward(ct0: Any, result1: Any, input: Any, dim: int) -> Any:
-        return spread(ct0, result1, type_of(input).shape, dim)
+        return scatter_gradient(ct0, result1, type_of(input).shape, dim)
 
 
-_declare_extreme("cummax", "CummaxBackward0", r.cumulative_max, "largest", "[2, 3, 3]")
-_declare_extreme("cummin", "CumminBackward0", r.cumulative_min, "smallest", "[2, 2, 1]")
+_declare_extreme("cummax", "CummaxBackward0", r.cumulative_max, "maximum", "[2, 3, 3]")
+_declare_extreme("cummin", "CumminBackward0", r.cumulative_min, "minimum", "[2, 2, 1]")

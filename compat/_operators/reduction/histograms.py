@@ -1,4 +1,4 @@
-"""Histograms of one and of several dimensions."""
+"""``histogram`` and ``histogramdd``."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def _count(input, weight, edges):
     dtype = type_of(input).dtype
     if not edges:  # no bins
         return np.zeros((), dtype)
-    place: Any = 0
+    flat_bin: Any = 0
     inside: Any = np.ones(type_of(weight).shape, bool)
     for d, (ends, n) in enumerate(zip(edges, sizes)):
         x = np.at(input)[:, d].get()
         inside = np.logical_and(inside, np.logical_and(x >= np.at(ends)[0].get(), x <= np.at(ends)[n].get()))
         # The last bin includes both its edges.
-        part = np.clip(np.searchsorted(ends, x, side="right") - 1, 0, max(n - 1, 0))
-        place = np.add(np.multiply(place, n), part)
-    counted = np.where(inside, weight, np.zeros((), dtype))
+        bin = np.clip(np.searchsorted(ends, x, side="right") - 1, 0, max(n - 1, 0))
+        flat_bin = np.add(np.multiply(flat_bin, n), bin)
+    weights = np.where(inside, weight, np.zeros((), dtype))
     total = math.prod(sizes)
-    hist = np.at(np.zeros((total,), dtype))[place].add(counted) if total else np.zeros((0,), dtype)
+    hist = np.at(np.zeros((total,), dtype))[flat_bin].add(weights) if total else np.zeros((0,), dtype)
     return reshape(hist, shape=tuple(sizes))
 
 
@@ -69,7 +69,7 @@ def _check_input(rows: Tensor, weight: Tensor | None, size: Sequence[int]) -> No
         )
 
 
-def _given_edges(rows: Tensor, bins: Sequence[Tensor]) -> list[Tensor]:
+def _check_edges(rows: Tensor, bins: Sequence[Tensor]) -> None:
     for d, ends in enumerate(bins):
         if ends.dtype is not rows.dtype:
             raise RuntimeError(
@@ -86,11 +86,10 @@ def _given_edges(rows: Tensor, bins: Sequence[Tensor]) -> list[Tensor]:
                 "torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the bins tensor "
                 f"for dimension {d}"
             )
-    return list(bins)
 
 
 def _even_edges(rows: Tensor, bins: Sequence[int], range: Sequence[float] | None) -> list[Tensor]:
-    """The edges of bins of equal width in the ranges, which are by default from the smallest to the largest element."""
+    """The edges of bins of equal width; their range is by default from the smallest to the largest element."""
     for d, n in enumerate(bins):
         if n <= 0:
             raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {n} for dimension {d}")
@@ -107,15 +106,16 @@ def _even_edges(rows: Tensor, bins: Sequence[int], range: Sequence[float] | None
     else:
         ends = [(0.0, 1.0)] * count
     return [
-        linspace(*_proper(d, low, high), n + 1, dtype=rows.dtype) for d, ((low, high), n) in enumerate(zip(ends, bins))
+        linspace(*_nonempty(d, low, high), n + 1, dtype=rows.dtype)
+        for d, ((low, high), n) in enumerate(zip(ends, bins))
     ]
 
 
-def _proper(d: int, low: float, high: float) -> tuple[float, float]:
-    """The range unchanged, or widened by one half on both sides if it is empty.
+def _nonempty(d: int, low: float, high: float) -> tuple[float, float]:
+    """The range of dimension ``d``, widened by one half at both ends if it is empty.
 
     Raises:
-        RuntimeError: for an infinite range, and one whose end precedes its beginning.
+        RuntimeError: for an infinite range, and if ``low`` exceeds ``high``.
     """
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"torch.histogramdd: dimension {d}'s range [{low:g}, {high:g}] is not finite")
@@ -129,9 +129,11 @@ def _proper(d: int, low: float, high: float) -> tuple[float, float]:
 def _histogram(
     rows: Tensor, size: Sequence[int], bins: Sequence[Any], range: Any, weight: Tensor | None, density: bool
 ) -> tuple[Tensor, list[Tensor]]:
+    """The histogram of rows, and its edges; ``size`` is the size of the input that the rows are from."""
     _check_input(rows, weight, size)
     if bins and isinstance(bins[0], Tensor):
-        edges = _given_edges(rows, bins)
+        _check_edges(rows, bins)
+        edges = list(bins)
     else:
         edges = _even_edges(rows.detach(), bins, range)
     weights = rows.new_ones(rows.shape[0]) if weight is None else weight.reshape(-1)
@@ -143,17 +145,13 @@ def _histogram(
     return hist, edges
 
 
-def _check_kinds(input: Any, bins: Any, given: dict[str, Any]) -> None:
-    """Checks the types of arguments, and that there is no ``range`` where ``bins`` are the edges.
-
-    Raises:
-        TypeError: otherwise.
-    """
-    kinds = {"range": tuple | list, "weight": Tensor, "out": tuple | list}
-    counts = hasattr(bins, "__index__") and not isinstance(bins, bool | Tensor)
-    ends = isinstance(bins, Tensor) and "range" not in given
-    fit = all(isinstance(given[name], kind) for name, kind in kinds.items() if name in given)
-    if not (isinstance(input, Tensor) and (counts or ends) and fit):
+def _check_types(input: Any, bins: Any, given: dict[str, Any]) -> None:
+    """Checks the types of arguments, and that there is no ``range`` if ``bins`` are the edges."""
+    types = {"range": tuple | list, "weight": Tensor, "out": tuple | list}
+    is_count = hasattr(bins, "__index__") and not isinstance(bins, bool | Tensor)
+    is_edges = isinstance(bins, Tensor) and "range" not in given
+    valid = all(isinstance(given[name], kind) for name, kind in types.items() if name in given)
+    if not (isinstance(input, Tensor) and (is_count or is_edges) and valid):
         raise wrong_call("torch.histogram", input, bins, **given)
 
 
@@ -170,7 +168,7 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
         bins: the number of bins of equal width, or the sorted edges of the bins.
         range: the outer edges of the bins; by default the smallest and the largest element.
         weight: the weight of each element, of the size of ``input``.
-        density: divide by the sum and by the width of the bins, so that the integral is one.
+        density: whether to divide by the sum and by the width of the bins, so that the integral is one.
         out: two tensors to write the results into.
 
     Returns:
@@ -184,18 +182,18 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
         tensor([0., 2., 1., 0.])
     """
     named = {"range": range, "weight": weight, "density": density or None, "out": out}
-    _check_kinds(input, bins, {k: v for k, v in named.items() if v is not None})
+    _check_types(input, bins, {k: v for k, v in named.items() if v is not None})
     given = [bins] if isinstance(bins, Tensor) else [int(bins)]
     rows = input.reshape(-1, 1)
     flat = None if weight is None else weight.reshape(-1) if weight.shape == input.shape else weight
     hist, (edges,) = _histogram(rows, (input.numel(), 1), given, range, flat, density)
     if out is None:
         return named_result("histogram", ("hist", "bin_edges"))([hist, edges])
-    for what, target, place in zip(("hist", "bin_edges"), out, ("", " for dimension 0"), strict=True):
+    for result, target, suffix in zip(("hist", "bin_edges"), out, ("", " for dimension 0"), strict=True):
         if target.dtype is not input.dtype:
             raise RuntimeError(
-                f"torch.histogram: input tensor and {what} tensor should have the same "
-                f"dtype, but got input {cpp_name(input.dtype)} and {what} {cpp_name(target.dtype)}{place}"
+                f"torch.histogram: input tensor and {result} tensor should have the same "
+                f"dtype, but got input {cpp_name(input.dtype)} and {result} {cpp_name(target.dtype)}{suffix}"
             )
     for target, made in zip(out, (hist, edges), strict=True):
         resize_out(target, tuple(made.shape))
@@ -220,7 +218,7 @@ def histogramdd(input, bins, range=None, weight=None, density=False):
         bins: for each of the D dimensions the number of bins of equal width, or their edges; or one number for all.
         range: the outer edges of all dimensions, flattened; by default the smallest and the largest elements.
         weight: the weight of each vector.
-        density: divide by the sum and by the volume of the bins.
+        density: whether to divide by the sum and by the volume of the bins.
 
     Returns:
         ``hist``, of D dimensions, and ``bin_edges``, D vectors.

@@ -1,4 +1,4 @@
-"""``log(sum(exp(x)))`` without overflow."""
+"""``logsumexp``."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from funcgrad.primitives import reductions as r
 from funcgrad.primitives.shape import reshape
 
 
-def less_peak(x: Any, peak: Any, shift: Any = None) -> Any:
-    """``x - peak``, where ``peak`` is the largest of ``x``, so that no exponential overflows.
+def minus_maximum(x: Any, peak: Any, shift: Any = None) -> Any:
+    """``x - peak``, where ``peak`` is the maximum of ``x``, so that no exponential overflows.
 
-    The comparison prevents a fused multiply-add: where ``x`` is a product, the compiler may compute ``a * b - peak``
-    without rounding the product, and the largest of large numbers would differ from itself by more than the argument at
-    which an exponential overflows.
+    The comparison prevents a fused multiply-add: if ``x`` is a product ``a * b``, the compiler may compute ``a * b -
+    peak`` without rounding the product. For large numbers the result could be so large that its exponential overflows.
 
     Args:
-        shift: the number to subtract instead, where ``peak`` is not finite.
+        shift: the number to subtract, equal to ``peak`` where that is finite.
     """
     return np.subtract(np.where(np.greater(x, peak), peak, x), peak if shift is None else shift)
 
@@ -33,7 +32,7 @@ def check_logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> None:
     """Checks that dimensions to reduce are given.
 
     Raises:
-        RuntimeError: if none is given, and the tensor has dimensions.
+        RuntimeError: for an empty ``dim`` and a tensor that has dimensions.
     """
     if dim == () and input.dim():
         raise RuntimeError(f"output with shape [] doesn't match the broadcast shape {[1] * input.dim()}")
@@ -45,7 +44,7 @@ def check_logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> None:
     names="torch.logsumexp Tensor.logsumexp special.logsumexp", check=check_logsumexp, out="cast",
 )  # fmt: skip
 def logsumexp(input, dim, keepdim):
-    """``log(sum(exp(input)))`` over dimensions, without overflow; integers become floating.
+    """``log(sum(exp(input)))`` over dimensions, without overflow; integers are converted to floating-point.
 
     Example:
         >>> torch.logsumexp(torch.tensor([100.0, 100.0]), 0)
@@ -62,7 +61,7 @@ def logsumexp(input, dim, keepdim):
         return e.log(reduce(r.reduce_sum, e.exp(x), axes, keepdim))
     peak = e.stop_gradient(reduce(r.reduce_max, e.real(x) if is_complex else x, axes, True))
     high = np.astype(e.select(e.is_finite(peak), peak, e.number(0, peak)), type_of(x).dtype)
-    shifted = np.subtract(x, high) if is_complex else less_peak(x, peak, high)
+    shifted = np.subtract(x, high) if is_complex else minus_maximum(x, peak, high)
     total = e.log(reduce(r.reduce_sum, e.exp(shifted), axes, keepdim))
     return e.add(total, reshape(high, shape=type_of(total).shape))
 

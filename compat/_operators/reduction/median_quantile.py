@@ -18,7 +18,7 @@ from compat._core.types import dtype as dtypes
 from compat._core.types.errors import wrap_dim
 from compat._operators.arguments import no_complex_derivative
 from compat._operators.pointwise.scalars import mul_number
-from compat._operators.reduction.min_max import at_places
+from compat._operators.reduction.min_max import place_gradient
 from compat._operators.reduction.sum_mean_var import no_dim
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
@@ -26,10 +26,10 @@ from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import full, iota, reshape
 from funcgrad.primitives.sorting import sorted_with_order
 
-# ---------------------------------------------------------------- medians, the k-th smallest, the most frequent
+# ---------------------------------------------------------------- median, kthvalue, mode
 
 
-def _one(values: Any, order: Any, rank: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+def _at_rank(values: Any, order: Any, rank: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
     """The elements at a rank along a dimension of sorted values, and their indices before the sort."""
     shape = list(type_of(values).shape)
     shape[dim] = 1
@@ -45,8 +45,8 @@ def _is_nan(x: Any) -> Any:
     return np.not_equal(x, x)
 
 
-def _middle(values: Any, dim: int, skip: bool) -> Any:
-    """The rank of the median of sorted values, the NaNs last: that of the first NaN, or with ``skip`` without NaNs."""
+def _median_rank(values: Any, dim: int, skip: bool) -> Any:
+    """The rank of the median of sorted values: that of the first NaN, if any; with ``skip``, NaN is ignored."""
     size = type_of(values).shape[dim]
     if not _floating(values):
         return np.asarray(numpy.int64((size - 1) // 2))
@@ -65,8 +65,8 @@ def _check_rank(name: str, kernel: str) -> Any:
         along = wrap_dim(dim, input.dim())
         if input.dim() and not input.shape[along]:
             raise IndexError(f"{name}(): Expected reduction dim {along} to have non-zero size.")
-        one = not input.dim() and kernel != "median_out"  # PyTorch runs no kernel for it
-        if not one and (input.dtype.is_complex or (input.dtype is dtypes.bool_ and kernel != "mode_cpu")):
+        no_kernel = not input.dim() and kernel != "median_out"  # PyTorch returns a 0-d tensor without a kernel
+        if not no_kernel and (input.dtype.is_complex or (input.dtype is dtypes.bool_ and kernel != "mode_cpu")):
             raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
         no_complex_derivative(name, input)
 
@@ -74,14 +74,15 @@ def _check_rank(name: str, kernel: str) -> Any:
 
 
 #: The saved values of nodes of operations that select one element along a dimension.
-_ONE = "dim indices! keepdim self.sym_sizes"
+_SAVES = "dim indices! keepdim self.sym_sizes"
 
 
-def _back(ct0: Any, result1: Any, input: Any, dim: int, keepdim: bool) -> Any:
-    return at_places(ct0, result1, type_of(input).shape, dim, keepdim)
+def _backward(ct0: Any, result1: Any, input: Any, dim: int, keepdim: bool) -> Any:
+    return place_gradient(ct0, result1, type_of(input).shape, dim, keepdim)
 
 
-def _alone(input: Any) -> tuple[Any, Any]:
+def _of_0d(input: Any) -> tuple[Any, Any]:
+    """The result for a 0-d tensor."""
     return input, np.zeros((), fdtypes.int64)
 
 
@@ -100,16 +101,16 @@ def _declare_median(name: str, skip: bool) -> None:
     def whole(input):
         type = type_of(input)
         if not type.size:
-            nothing = numpy.iinfo(type.dtype).min if type.dtype.kind in "iu" else numpy.nan  # NaN is True as a bool
-            return full(type.dtype.type(nothing), ())
+            of_empty = numpy.iinfo(type.dtype).min if type.dtype.kind in "iu" else numpy.nan  # NaN is True as a bool
+            return full(type.dtype.type(of_empty), ())
         values, order = sorted_with_order(reshape(input, shape=(type.size,)), axis=0)
-        return _one(values, order, _middle(values, 0, skip), 0, False)[0]
+        return _at_rank(values, order, _median_rank(values, 0, skip), 0, False)[0]
 
     def along(input, dim, keepdim):
         if not type_of(input).shape:
-            return _alone(input)
+            return _of_0d(input)
         values, order = sorted_with_order(input, axis=dim)
-        return _one(values, order, _middle(values, dim, skip), dim, keepdim)
+        return _at_rank(values, order, _median_rank(values, dim, skip), dim, keepdim)
 
     all = aten(
         f"{name}(Tensor self) -> Tensor",
@@ -117,31 +118,32 @@ def _declare_median(name: str, skip: bool) -> None:
     )(whole)  # fmt: skip
 
     @all.backward
-    def all_back(ct: Any, input: Any, result: Any) -> Any:
-        chosen = np.logical_or(np.equal(input, result), np.logical_and(_is_nan(input), _is_nan(result)))
-        each = np.divide(ct, np.sum(np.astype(chosen, type_of(input).dtype)))
-        return np.where(chosen, each, np.astype(0, type_of(each).dtype))
+    def all_backward(ct: Any, input: Any, result: Any) -> Any:
+        is_median = np.logical_or(np.equal(input, result), np.logical_and(_is_nan(input), _is_nan(result)))
+        share = np.divide(ct, np.sum(np.astype(is_median, type_of(input).dtype)))
+        return np.where(is_median, share, np.astype(0, type_of(share).dtype))
 
-    one = aten(
+    of_dim = aten(
         f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-        node=f"{node}1", saves=_ONE, names="", check=_check_rank("median", "median_out"), out=True,
+        node=f"{node}1", saves=_SAVES, names="", check=_check_rank("median", "median_out"), out=True,
     )(along)  # fmt: skip
-    one.backward(_back)
-    _publish_median(name, all, one, skip)
+    of_dim.backward(_backward)
+    _publish_median(name, all, of_dim, skip)
 
 
-def _publish_median(name: str, all: Any, one: Any, skip: bool) -> None:
-    overloads(name, (all.function, no_dim), one.function)
+def _publish_median(name: str, all: Any, of_dim: Any, skip: bool) -> None:
+    overloads(name, (all.function, no_dim), of_dim.function)
     document = (
-        f"The middle element{', NaN left out' if skip else ''}; the lower one of two; along a dimension, with its "
-        "index.\n\nArgs:\n    input: a real tensor.\n    dim: a dimension: the result is a pair ``values, indices``.\n"
-        "    keepdim: leave that dimension with size 1.\n    out: a tensor, or a pair of them, to write into.\n\n"
+        f"The median{', ignoring NaN' if skip else ''}: of an even number of elements the lower of the two in the "
+        "middle.\n\nArgs:\n    input: a real tensor.\n    dim: a dimension: the result is a pair ``values, indices``.\n"
+        "    keepdim: whether to keep that dimension with size 1.\n"
+        "    out: a tensor, or a pair of tensors, to write the result into.\n\n"
         "Raises:\n    IndexError: for a dimension that does not exist, or is empty.\n\n"
         f"Example:\n    >>> import compat as torch\n    >>> torch.{name}(torch.tensor([3.0, 1.0, 2.0]))\n"
         "    tensor(2.)\n"
     )
-    for place in ("torch", "Tensor"):
-        names_of(place)[name].__doc__ = document
+    for namespace in ("torch", "Tensor"):
+        names_of(namespace)[name].__doc__ = document
 
 
 _declare_median("median", False)
@@ -156,8 +158,8 @@ def _check_kth(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> N
     _check_rank("kthvalue", "kthvalue_cpu")(input, dim, keepdim)
 
 
-def _takes_one(values: str, indices: str) -> Callable[..., None]:
-    """The dtypes of ``out`` tensors for elements and indices, and the errors for others."""
+def _out_dtypes(values: str, indices: str) -> Callable[..., None]:
+    """The check of the dtypes of ``out`` tensors, with the error messages for values and for indices."""
 
     def check(result: Tensor, out: Tensor, operands: Any) -> None:
         of_dtype(values if result.dtype is operands[0].dtype else indices)(result, out, operands)
@@ -167,8 +169,8 @@ def _takes_one(values: str, indices: str) -> Callable[..., None]:
 
 @aten(
     "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    node="KthvalueBackward0", saves=_ONE, check=_check_kth,
-    out=_takes_one("output values must be of same type as input", "output indices must be of scalar type Long"),
+    node="KthvalueBackward0", saves=_SAVES, check=_check_kth,
+    out=_out_dtypes("output values must be of same type as input", "output indices must be of scalar type Long"),
 )  # fmt: skip
 def kthvalue(input, k, dim, keepdim):
     """The ``k``-th smallest element along a dimension, and its index.
@@ -176,7 +178,7 @@ def kthvalue(input, k, dim, keepdim):
     Args:
         k: the rank, counted from 1.
         dim: the dimension.
-        keepdim: leave that dimension with size 1.
+        keepdim: whether to keep that dimension with size 1.
         out: a pair of tensors to write the results into.
 
     Raises:
@@ -188,18 +190,18 @@ def kthvalue(input, k, dim, keepdim):
         tensor(2)
     """
     if not type_of(input).shape:
-        return _alone(input)
+        return _of_0d(input)
     values, order = sorted_with_order(input, axis=dim)
-    return _one(values, order, np.asarray(numpy.int64(k - 1)), dim, keepdim)
+    return _at_rank(values, order, np.asarray(numpy.int64(k - 1)), dim, keepdim)
 
 
-kthvalue.backward(_back)
+kthvalue.backward(_backward)
 
 
 @aten(
     "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    node="ModeBackward0", saves=_ONE, check=_check_rank("mode", "mode_cpu"),
-    out=_takes_one(
+    node="ModeBackward0", saves=_SAVES, check=_check_rank("mode", "mode_cpu"),
+    out=_out_dtypes(
         "expected scalar type '{result}' but got '{out}' for values output",
         "expected scalar type '{result}' but got '{out}' for indices output",
     ),
@@ -209,7 +211,7 @@ def mode(input, dim, keepdim):
 
     Args:
         dim: the dimension.
-        keepdim: leave that dimension with size 1.
+        keepdim: whether to keep that dimension with size 1.
         out: a pair of tensors to write the results into.
 
     Raises:
@@ -221,15 +223,15 @@ def mode(input, dim, keepdim):
     """
     shape = type_of(input).shape
     if not shape:
-        return _alone(input)
+        return _of_0d(input)
     values, order = sorted_with_order(input, axis=dim)
-    place = iota(shape=shape, axis=dim, dtype=fdtypes.int64)
-    first = np.not_equal(values, np.roll(values, 1, dim))
-    run = np.subtract(place, np.cummax(np.where(first, place, numpy.int64(0)), axis=dim))
-    return _one(values, order, np.argmax(run, axis=dim, keepdims=True), dim, keepdim)
+    rank = iota(shape=shape, axis=dim, dtype=fdtypes.int64)
+    starts_run = np.not_equal(values, np.roll(values, 1, dim))
+    position_in_run = np.subtract(rank, np.cummax(np.where(starts_run, rank, numpy.int64(0)), axis=dim))
+    return _at_rank(values, order, np.argmax(position_in_run, axis=dim, keepdims=True), dim, keepdim)
 
 
-mode.backward(_back)
+mode.backward(_backward)
 
 # ---------------------------------------------------------------- quantiles
 
@@ -276,26 +278,25 @@ def _quantile(
         ordered = (input if last else input.unsqueeze(-1).transpose(along, -1)).sort().values
         lead = tuple(1 if d == along else n for d, n in enumerate(size) if keepdim or d != along)
     ordered = ordered.view((*lead, ordered.shape[-1] if ordered.dim() else 1))
-    found = _between(ordered, q, interpolation, skip)
+    found = _interpolated(ordered, q, interpolation, skip)
     if q.dim():
         found.unsqueeze_(0).transpose_(0, -1)
     return found.squeeze_(-1)
 
 
-def _between(ordered: Tensor, q: Tensor, interpolation: str, skip: bool) -> Tensor:
-    """Elements, or interpolations of two, at fractions of the ranks along the last dimension."""
+def _interpolated(ordered: Tensor, q: Tensor, interpolation: str, skip: bool) -> Tensor:
+    """The quantiles of sorted elements along the last dimension, by PyTorch's operations: the graph contains them."""
     last = ordered.shape[-1] - 1
-    missing = ordered.detach().isnan()
+    is_nan = ordered.detach().isnan()
     if skip:
-        ranks = q * (missing.logical_not().sum(-1, True) - 1)
+        ranks = q * (is_nan.logical_not().sum(-1, True) - 1)
         ranks = ranks.masked_fill(ranks < 0, 0)
     else:
-        gone = missing.any(-1, True)
-        wide = broadcast_size(tuple(q.shape), tuple(gone.shape))
+        has_nan = is_nan.any(-1, True)
+        size = broadcast_size(tuple(q.shape), tuple(has_nan.shape))
         ranks = mul_number.function(q, last)
-        # The operations are PyTorch's, since the graph contains them.
-        ranks, gone = (x if tuple(x.shape) == wide else x.expand(wide) for x in (ranks, gone))
-        ranks = ranks.masked_fill(gone, last)
+        ranks, has_nan = (x if tuple(x.shape) == size else x.expand(size) for x in (ranks, has_nan))
+        ranks = ranks.masked_fill(has_nan, last)
     if interpolation in ("lower", "higher", "nearest"):
         ranks = getattr(ranks, {"lower": "floor", "higher": "ceil", "nearest": "round"}[interpolation])()
     below = ranks.detach().long()
@@ -306,12 +307,12 @@ def _between(ordered: Tensor, q: Tensor, interpolation: str, skip: bool) -> Tens
     return found
 
 
-_QUANTILE_DOC = """The quantiles of the input{what}.
+_QUANTILE_DOC = """The quantiles of the input{exclusion}.
 
     Args:
-        q: a fraction, or a vector of them, which then run along a new first dimension.
+        q: a fraction; or a vector of fractions, for which the result has a new first dimension.
         dim: the dimension; by default the input is flattened.
-        keepdim: leave that dimension with size 1.
+        keepdim: whether to keep that dimension with size 1.
         interpolation: the method for a quantile between two elements: ``linear``, ``lower``, ``higher``,
             ``midpoint`` or ``nearest``.
         out: a tensor to write the result into.
@@ -332,7 +333,7 @@ def _publish_quantile(name: str, skip: bool) -> None:
         return _quantile(name, input, q, dim, keepdim, interpolation, skip)
 
     public.__name__ = public.__qualname__ = name
-    public.__doc__ = _QUANTILE_DOC.format(name=name, what=", NaN left out" if skip else "")
+    public.__doc__ = _QUANTILE_DOC.format(name=name, exclusion=", ignoring NaN" if skip else "")
     same = of_dtype("quantile() out tensor must be same dtype as the input tensor")
     more = "int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor"
     composite(f"{name}(Tensor self, Tensor q, {more}", f"{name}.scalar(Tensor self, float q, {more}", out=same)(public)
@@ -351,8 +352,8 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
 
     Args:
         dim: a dimension, or several; all by default.
-        keepdim: leave those dimensions with size 1.
-        dtype: of the result.
+        keepdim: whether to keep those dimensions with size 1.
+        dtype: the dtype of the result.
 
     Raises:
         RuntimeError: for integers.
@@ -365,7 +366,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
         raise RuntimeError(
             f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.scalar_name}"
         )
-    there = input.detach().isnan().logical_not()
-    count = there.sum() if dim is None else there.sum(dim, keepdim)
+    counted = input.detach().isnan().logical_not()
+    count = counted.sum() if dim is None else counted.sum(dim, keepdim)
     total = names_of("torch")["nansum"](input, dim, keepdim, dtype=dtype)
     return total.div(count)

@@ -54,9 +54,9 @@ def _check_real(kernel: str, input: Tensor) -> None:
 
 
 def extreme(primitive: Callable[..., Any], x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
-    """The extreme elements over axes; a new array even for a 0-d one, since nodes save both operand and result."""
+    """The extreme elements over axes; a new array even for a 0-d array, since nodes save both operand and result."""
     if type_of(x).dtype.kind == "c":
-        return reduce(r.reduce_sum, x, axes, keepdim)  # complex numbers cannot be compared: at most one element each
+        return reduce(r.reduce_sum, x, axes, keepdim)  # the checks allow complex tensors only without elements
     if not type_of(x).shape:
         x, axes, keepdim = reshape(x, shape=(1,)), (0,), False
     return reduce(primitive, x, axes, keepdim)
@@ -65,12 +65,12 @@ def extreme(primitive: Callable[..., Any], x: Any, axes: tuple[int, ...], keepdi
 def extreme_gradient(ct: Any, input: Any, result: Any, axes: tuple[int, ...], with_nan: bool = False) -> Any:
     """The gradient of extremes, divided evenly among the elements that equal them."""
     extreme = restore(result, input, axes)
-    chosen = np.equal(input, extreme)
+    ties = np.equal(input, extreme)
     if with_nan:
-        chosen = np.logical_or(chosen, np.logical_and(np.not_equal(input, input), np.not_equal(extreme, extreme)))
-    share = np.astype(chosen, type_of(input).dtype)
-    each = np.divide(restore(ct, input, axes), reduce(r.reduce_sum, share, axes, True))
-    return np.where(chosen, each, np.astype(0, type_of(each).dtype)) if with_nan else np.multiply(share, each)
+        ties = np.logical_or(ties, np.logical_and(np.not_equal(input, input), np.not_equal(extreme, extreme)))
+    ones = np.astype(ties, type_of(input).dtype)
+    share = np.divide(restore(ct, input, axes), reduce(r.reduce_sum, ones, axes, True))
+    return np.where(ties, share, np.astype(0, type_of(share).dtype)) if with_nan else np.multiply(ones, share)
 
 
 _same_as_input = of_dtype(
@@ -91,7 +91,7 @@ def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: 
     largest = "largest" if what == "max" else "smallest"
     body.__doc__ = (
         f"The {largest} elements over dimensions, by default over all; elements that tie share the gradient.\n\nArgs:\n"
-        "    dim: a dimension, or several.\n    keepdim: leave the reduced dimensions with size 1.\n"
+        "    dim: a dimension, or several.\n    keepdim: whether to keep the reduced dimensions with size 1.\n"
         "    out: a tensor to write the result into.\n\nRaises:\n    IndexError: for a dimension that does not exist, "
         "or is empty.\n"
         f"\nExample:\n    >>> import compat as torch\n    >>> torch.{name}(torch.tensor([[1.0, 5.0], [7.0, 3.0]]), 1)\n"
@@ -115,7 +115,7 @@ _declare_extreme("amin", "AminBackward0", r.reduce_min, "min")
 
 
 def _position(primitive: Callable[..., Any], x: Any, dim: int | None, keepdim: bool) -> Any:
-    """Where the first extreme element is, along a dimension or in all."""
+    """The index of the first extreme element along a dimension, by default of the flattened array."""
     shape = type_of(x).shape
     if not shape:
         return np.zeros((), fdtypes.int64)
@@ -130,7 +130,7 @@ def _comparable(x: Any) -> Any:
     return np.astype(x, fdtypes.uint8) if type_of(x).dtype == fdtypes.bool_ else x
 
 
-def _declare_position(name: str, primitive: Callable[..., Any], what: str) -> None:
+def _declare_position(name: str, primitive: Callable[..., Any], extreme: str) -> None:
     def check(input: Tensor, dim: Any = None, keepdim: bool = False) -> None:
         for category, kind in ((dtypes.BOOL, "bool"), (dtypes.COMPLEX, "complex")):
             if input.dtype.category == category:
@@ -141,13 +141,13 @@ def _declare_position(name: str, primitive: Callable[..., Any], what: str) -> No
         return _position(primitive, input, dim, keepdim)
 
     body.__doc__ = (
-        f"Where the first {what} element is, along a dimension or counted through all; int64. NaN counts as the "
-        f"{what}.\n\nArgs:\n"
-        "    dim: a dimension, or None for all.\n    keepdim: leave the reduced dimension with size 1.\n"
+        f"The index of the first {extreme} element, int64; NaN counts as the {extreme}.\n\nArgs:\n"
+        "    dim: a dimension, or None for an index into the flattened input.\n"
+        "    keepdim: whether to keep the reduced dimension with size 1.\n"
         "    out: a tensor to write the result into.\n\nRaises:\n    IndexError: for a dimension that does not exist, "
         "or is empty.\n\n"
         f"Example:\n    >>> import compat as torch\n    >>> torch.{name}(torch.tensor([2.0, 7.0, 1.0]))\n"
-        f"    tensor({1 if what == 'largest' else 2})\n"
+        f"    tensor({1 if extreme == 'largest' else 2})\n"
     )
     aten(f"{name}(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", check=check)(body)
 
@@ -159,15 +159,15 @@ _declare_position("argmin", r.argmin, "smallest")
 # ---------------------------------------------------------------- max, min
 
 
-def at_places(ct: Any, indices: Any, shape: tuple[int, ...], dim: int, keepdim: bool) -> Any:
-    """Gradients of selected elements at their indices along a dimension, zeros elsewhere."""
+def place_gradient(ct: Any, indices: Any, shape: tuple[int, ...], dim: int, keepdim: bool) -> Any:
+    """The gradient of an array of a shape, from that of one element, at an index, along each row of a dimension."""
     if not shape:
         return ct
     if not keepdim:
-        ones = kept_shape(shape, (dim,))
-        ct, indices = reshape(ct, shape=ones), reshape(indices, shape=ones)
-    here = np.equal(iota(shape=shape, axis=dim, dtype=fdtypes.int64), indices)
-    return np.where(here, ct, e.number(0, ct))
+        kept = kept_shape(shape, (dim,))
+        ct, indices = reshape(ct, shape=kept), reshape(indices, shape=kept)
+    is_selected = np.equal(iota(shape=shape, axis=dim, dtype=fdtypes.int64), indices)
+    return np.where(is_selected, ct, e.number(0, ct))
 
 
 def _declare_full(name: str, node: str, primitive: Callable[..., Any]) -> Op:
@@ -213,14 +213,14 @@ def _declare_along(name: str, node: str, position: Callable[..., Any]) -> Op:
 
     @declared.backward
     def backward(ct0: Any, result1: Any, input: Any, dim: Any, keepdim: Any) -> Any:
-        return at_places(ct0, result1, type_of(input).shape, dim, keepdim)
+        return place_gradient(ct0, result1, type_of(input).shape, dim, keepdim)
 
     return declared
 
 
 def _publish(name: str, full: Op, along: Op, pairwise: str) -> None:
-    def chosen(where: str) -> Callable[..., Any]:
-        skip = where.startswith("Tensor.")
+    def function_of(address: str) -> Callable[..., Any]:
+        is_method = address.startswith("Tensor.")
 
         def public(*args: Any, **kwargs: Any) -> Any:
             try:
@@ -230,24 +230,23 @@ def _publish(name: str, full: Op, along: Op, pairwise: str) -> None:
                     return names_of("torch")[pairwise](*args, **kwargs)
                 return along.function(*args, **kwargs)
             except Exception:
-                problem = call_error(where, args[skip:], kwargs)
-                if problem is None:
+                error = call_error(address, args[is_method:], kwargs)
+                if error is None:
                     raise
-            raise problem
+            raise error
 
         public.__name__ = public.__qualname__ = name
-        other = Overload(f"{name}.other(Tensor self, Tensor other) -> Tensor", out=not skip)
-        overloads = together((full.function, along.function), bool(skip))
+        other = Overload(f"{name}.other(Tensor self, Tensor other) -> Tensor", out=not is_method)
+        overloads = together((full.function, along.function), is_method)
         carry(public, (overloads[0], other, overloads[1]))
         return has_call_errors(public)
 
-    what = "largest" if name == "max" else "smallest"
     document = (
-        f"The {what} element; along a dimension, with its index; or of each pair of elements of two tensors.\n\nArgs:\n"
-        "    input: a real tensor.\n    dim: a dimension: the result is a pair ``values, indices``, of the first such "
-        "elements.\n"
-        "    keepdim: leave that dimension with size 1.\n    other: a tensor, instead of ``dim``: as "
-        f"``torch.{pairwise}``.\n"
+        f"The {pairwise} of all elements, of the elements along a dimension, or of two tensors elementwise.\n\nArgs:\n"
+        "    input: a real tensor.\n    dim: a dimension: the result is a pair ``values, indices``; of equal elements, "
+        "the first one's.\n"
+        "    keepdim: whether to keep that dimension with size 1.\n    other: a tensor, instead of ``dim``: the result "
+        f"is ``torch.{pairwise}(input, other)``.\n"
         "    out: a tensor, or a pair of them, to write the result into.\n\nRaises:\n"
         "    IndexError: for a dimension that does not exist, or is empty.\n    RuntimeError: for a tensor without "
         "elements.\n\n"
@@ -255,8 +254,8 @@ def _publish(name: str, full: Op, along: Op, pairwise: str) -> None:
         "1).indices\n"
         f"    tensor({[1, 0] if name == 'max' else [0, 1]})\n"
     )
-    for where in (f"torch.{name}", f"Tensor.{name}"):
-        publish(chosen(where), where).__doc__ = document
+    for address in (f"torch.{name}", f"Tensor.{name}"):
+        publish(function_of(address), address).__doc__ = document
 
 
 _publish(
@@ -298,7 +297,7 @@ def aminmax(input, *, dim, keepdim):
 
     Args:
         dim: the dimension.
-        keepdim: leave it with size 1.
+        keepdim: whether to keep it with size 1.
         out: a pair of tensors to write the results into.
 
     Raises:

@@ -18,61 +18,70 @@ from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape
 
-_EMPTY = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -numpy.inf, "min": numpy.inf}
+#: The initial values of reductions.
+_IDENTITIES = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -numpy.inf, "min": numpy.inf}
 #: The reductions by their names and aliases.
-_REDUCTIONS = {**{name: name for name in _EMPTY}, "amax": "max", "amin": "min"}
-_HOW = {"sum": "add", "mean": "add", "prod": "multiply", "max": "max", "min": "min"}
+_REDUCTIONS = {**{name: name for name in _IDENTITIES}, "amax": "max", "amin": "min"}
+#: The methods of ``funcgrad.numpy.at`` by reduction.
+_METHODS = {"sum": "add", "mean": "add", "prod": "multiply", "max": "max", "min": "min"}
 
 
 class _Rows:
-    """The positions along the axis as rows of a matrix, and the number of each row's segment.
+    """The data as a matrix with a row for each position along the axis, and the segments of the rows.
 
-    Segments are numbered consecutively over all batches. Each batch has one more, for rows outside of segments.
+    Segments are numbered consecutively over all batches. Each batch has an additional segment, for the rows that are in
+    none.
+
+    Attributes:
+        of: the number of each row's segment.
+        total: the number of segments of all batches, with the additional ones.
     """
 
     def __init__(self, data: Any, lengths: Any, offsets: Any):
-        places = offsets if lengths is None else _offsets(lengths)
-        *batch, count = type_of(places).shape
+        offsets = offsets if lengths is None else _offsets(lengths)
+        *batch, count = type_of(offsets).shape
         shape = type_of(data).shape
         self.batch, self.segments = tuple(batch), count - 1
         self.along, self.rest = shape[len(batch)], shape[len(batch) + 1 :]
         self.batches = batches = int(numpy.prod(self.batch))
-        places = np.minimum(reshape(np.astype(places, fdtypes.int64), shape=(batches, count)), numpy.int64(self.along))
-        # The number of segments that begin at or before each position.
-        row = np.arange(batches)[:, None]
-        begun = np.at(np.zeros((batches, self.along + 1), fdtypes.int64))[row, places].add(numpy.int64(1))
-        found = np.subtract(np.cumsum(begun, axis=1)[:, : self.along], numpy.int64(1))
-        outside = np.logical_or(np.less(found, 0), np.greater_equal(found, self.segments))
-        found = np.where(outside, numpy.int64(self.segments), found)
-        self.of = reshape(np.add(found, np.multiply(row, self.segments + 1)), shape=(batches * self.along,))
+        starts = np.minimum(reshape(np.astype(offsets, fdtypes.int64), shape=(batches, count)), numpy.int64(self.along))
+        batch_number = np.arange(batches)[:, None]
+        start_counts = np.at(np.zeros((batches, self.along + 1), fdtypes.int64))[batch_number, starts].add(
+            numpy.int64(1)
+        )
+        # The segment of a position is the last one that starts at or before it.
+        segment = np.subtract(np.cumsum(start_counts, axis=1)[:, : self.along], numpy.int64(1))
+        outside = np.logical_or(np.less(segment, 0), np.greater_equal(segment, self.segments))
+        segment = np.where(outside, numpy.int64(self.segments), segment)
+        self.of = reshape(np.add(segment, np.multiply(batch_number, self.segments + 1)), shape=(batches * self.along,))
         self.total = batches * (self.segments + 1)
 
     def rows(self, x: Any) -> Any:
         """A tensor with a value at each position, as a matrix."""
         return reshape(x, shape=(type_of(self.of).shape[0], int(numpy.prod(self.rest))))
 
-    def reduced(self, rows: Any, how: str, first: float) -> Any:
-        """Rows reduced into one per segment."""
-        start = np.full((self.total, type_of(rows).shape[1]), first, type_of(rows).dtype)
-        return getattr(np.at(start)[self.of], how)(rows)
+    def reduced(self, rows: Any, method: str, initial: float) -> Any:
+        """The rows of each segment reduced to one, by a method of ``funcgrad.numpy.at``."""
+        start = np.full((self.total, type_of(rows).shape[1]), initial, type_of(rows).dtype)
+        return getattr(np.at(start)[self.of], method)(rows)
 
-    def result(self, found: Any) -> Any:
-        """One row per segment in the shape of the result."""
-        cut = reshape(found, shape=(self.batches, self.segments + 1, type_of(found).shape[1]))[:, : self.segments]
+    def result(self, rows: Any) -> Any:
+        """The rows of the segments, without the additional ones, in the shape of the result."""
+        cut = reshape(rows, shape=(self.batches, self.segments + 1, type_of(rows).shape[1]))[:, : self.segments]
         return reshape(cut, shape=(*self.batch, self.segments, *self.rest))
 
-    def spread(self, x: Any) -> Any:
-        """A tensor with a value per segment, expanded to each position; zero outside of segments."""
+    def of_each_row(self, x: Any) -> Any:
+        """The value of each row's segment, from a tensor in the shape of the result; zero for rows in no segment."""
         width = int(numpy.prod(self.rest))
-        found = reshape(x, shape=(self.batches, self.segments, width))
-        none = np.zeros((self.batches, 1, width), type_of(x).dtype)
-        return np.at(reshape(np.concatenate([found, none], 1), shape=(self.total, width)))[self.of].get()
+        values = reshape(x, shape=(self.batches, self.segments, width))
+        zeros = np.zeros((self.batches, 1, width), type_of(x).dtype)
+        return np.at(reshape(np.concatenate([values, zeros], 1), shape=(self.total, width)))[self.of].get()
 
 
 def _offsets(lengths: Any) -> Any:
     lengths = np.astype(lengths, fdtypes.int64)
-    none = np.zeros((*type_of(lengths).shape[:-1], 1), fdtypes.int64)
-    return np.concatenate([none, np.cumsum(lengths, axis=-1)], -1)
+    zero = np.zeros((*type_of(lengths).shape[:-1], 1), fdtypes.int64)
+    return np.concatenate([zero, np.cumsum(lengths, axis=-1)], -1)
 
 
 def _check(data, reduce, lengths, offsets, axis, unsafe, initial):
@@ -120,8 +129,8 @@ def _inspect(data, reduce, lengths, offsets, axis, unsafe, initial):
 )  # fmt: skip
 def segments_reduced(data, reduce, lengths, offsets, axis, unsafe, initial):  # fmt: skip
     reduce, rows = _REDUCTIONS[reduce], _Rows(data, lengths, offsets)
-    first = _EMPTY[reduce] if initial is None else initial
-    found = rows.reduced(rows.rows(data), _HOW[reduce], first)
+    start = _IDENTITIES[reduce] if initial is None else initial
+    found = rows.reduced(rows.rows(data), _METHODS[reduce], start)
     if reduce == "mean":
         count = rows.reduced(rows.rows(np.ones(type_of(data).shape, type_of(data).dtype)), "add", 0)
         empty = numpy.nan if initial is None else initial
@@ -132,37 +141,38 @@ def segments_reduced(data, reduce, lengths, offsets, axis, unsafe, initial):  # 
 @segments_reduced.backward
 def segments_reduced_backward(ct, data, reduce, lengths, offsets, initial, result):
     reduce, rows = _REDUCTIONS[reduce], _Rows(data, lengths, offsets)
-    x, each = rows.rows(data), rows.spread(ct)
+    x, grad = rows.rows(data), rows.of_each_row(ct)
     ones = np.ones(type_of(x).shape, type_of(x).dtype)
     if reduce in ("max", "min"):
-        # Equal extremes share the gradient; a NaN is the extreme.
-        extreme = rows.spread(result)
-        chosen = np.logical_or(np.equal(x, extreme), np.logical_and(np.isnan(x), np.isnan(extreme)))
-        ones = np.astype(chosen, type_of(x).dtype)
+        # Elements that equal the extreme share the gradient; a NaN is the extreme.
+        extreme = rows.of_each_row(result)
+        ties = np.logical_or(np.equal(x, extreme), np.logical_and(np.isnan(x), np.isnan(extreme)))
+        ones = np.astype(ties, type_of(x).dtype)
     if reduce in ("max", "min", "mean"):
-        share = np.at(rows.reduced(ones, "add", 0))[rows.of].get()
-        each = np.multiply(ones, np.divide(each, np.maximum(share, np.ones((), type_of(x).dtype))))
+        count = np.at(rows.reduced(ones, "add", 0))[rows.of].get()
+        grad = np.multiply(ones, np.divide(grad, np.maximum(count, np.ones((), type_of(x).dtype))))
     if reduce == "prod":
-        each = np.multiply(each, _others(rows, x, rows.spread(result), 1 if initial is None else initial))
-    return reshape(each, shape=type_of(data).shape)
+        start = 1 if initial is None else initial
+        grad = np.multiply(grad, _product_of_others(rows, x, rows.of_each_row(result), start))
+    return reshape(grad, shape=type_of(data).shape)
 
 
-def _others(rows: _Rows, x: Any, product: Any, first: float) -> Any:
-    """The product of all other elements of each element's segment, and of the initial value."""
+def _product_of_others(rows: _Rows, x: Any, product: Any, initial: float) -> Any:
+    """The product of the initial value and all other elements of each element's segment."""
     dtype = type_of(x).dtype
 
-    def elsewhere(mask: Any) -> Any:
+    def count_of_others(mask: Any) -> Any:
         """The number of other elements of the segment for which a mask is true."""
-        here = np.astype(mask, dtype)
-        return np.subtract(np.at(rows.reduced(here, "add", 0))[rows.of].get(), here)
+        ones = np.astype(mask, dtype)
+        return np.subtract(np.at(rows.reduced(ones, "add", 0))[rows.of].get(), ones)
 
     zero, nan = np.equal(x, 0), np.isnan(x)
     special = np.logical_or(zero, nan)  # the product cannot be divided by these
     plain = np.where(special, np.ones((), dtype), x)
-    rest = np.at(rows.reduced(plain, "multiply", first))[rows.of].get()
-    rest = np.where(np.greater(elsewhere(zero), 0), np.zeros((), dtype), rest)
-    rest = np.where(np.greater(elsewhere(nan), 0), np.full((), numpy.nan, dtype), rest)
-    return np.where(special, rest, np.divide(product, plain))
+    others = np.at(rows.reduced(plain, "multiply", initial))[rows.of].get()
+    others = np.where(np.greater(count_of_others(zero), 0), np.zeros((), dtype), others)
+    others = np.where(np.greater(count_of_others(nan), 0), np.full((), numpy.nan, dtype), others)
+    return np.where(special, others, np.divide(product, plain))
 
 
 @composite(
@@ -171,16 +181,16 @@ def _others(rows: _Rows, x: Any, product: Any, first: float) -> Any:
     names="torch.segment_reduce torch._segment_reduce",
 )
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
-    """Segments along a dimension, each reduced to one element.
+    """The reduction of each segment along a dimension to one element.
 
     Args:
         data: floating, ``(*batch, n, *rest)``.
         reduce: ``"sum"``, ``"mean"``, ``"max"``, ``"min"`` or ``"prod"``.
         lengths: the lengths of the segments, ``(*batch, segments)``, int32 or int64.
-        indices: not supported, nor in PyTorch.
-        offsets: instead of lengths: the start of each segment, and the end of the last.
+        indices: not supported, as in PyTorch.
+        offsets: instead of lengths, the start of each segment, and the end of the last.
         axis: the dimension, which must be the one after the batch dimensions.
-        unsafe: skip the checks of the lengths.
+        unsafe: whether to skip the checks of the lengths.
         initial: the initial value of each segment.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Reductions: sums, products, means, variances, tests of all elements."""
+"""Reductions: ``sum``, ``mean``, ``prod``, ``all``, ``any``, ``var``, ``std`` and their variants."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def reduce(primitive: Callable[..., Any], x: Any, axes: tuple[int, ...], keepdim
 
 
 def accumulated(x: Any, body: Callable[[Any], Any]) -> Any:
-    """The result of a reduction, in float32 for float16 and bfloat16, whose sums would be too inexact."""
+    """The result of a reduction that is computed in float32 for float16 and bfloat16, and then rounded."""
     own = type_of(x).dtype
     if own not in (fdtypes.float16, fdtypes.bfloat16):
         return body(x)
@@ -58,7 +58,7 @@ def accumulated(x: Any, body: Callable[[Any], Any]) -> Any:
 
 
 def no_dim(args: tuple, kwargs: dict) -> bool:
-    """Whether a call has no dimension, so that everything is reduced."""
+    """Whether the arguments contain no dimension, so that all dimensions are reduced."""
     return len(args) == 1 - ("input" in kwargs) and not kwargs.keys() & {"dim", "axis", "keepdim"}
 
 
@@ -82,15 +82,15 @@ def check_dtype(input: Tensor, *_: Any, dtype: Any = None, **__: Any) -> None:
 # ---------------------------------------------------------------- sums
 
 
-def _totalled(x: Any, dtype: Any, total: Callable[[Any], Any]) -> Any:
-    """The sum or product; with a ``dtype`` of bool, whether it is nonzero."""
+def _total(x: Any, dtype: Any, total: Callable[[Any], Any]) -> Any:
+    """The sum or product; for a ``dtype`` of bool, whether it is nonzero."""
     if dtype is dtypes.bool_:
         return np.not_equal(total(np.astype(np.not_equal(x, 0), fdtypes.int64)), 0)
     return accumulated(_summand(x, dtype), total)
 
 
 def _sum(x: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
-    return _totalled(x, dtype, lambda v: reduce(r.reduce_sum, v, axes, keepdim))
+    return _total(x, dtype, lambda v: reduce(r.reduce_sum, v, axes, keepdim))
 
 
 @aten(
@@ -103,7 +103,7 @@ def sum_all(input, *, dtype):
     Args:
         input: a tensor; bools and integers are summed as int64.
         dim: a dimension, several, or None for all.
-        keepdim: leave the reduced dimensions with size 1.
+        keepdim: whether to keep the reduced dimensions with size 1.
         dtype: the dtype to convert to first.
         out: a tensor to write the result into.
 
@@ -152,7 +152,7 @@ def nansum(input, dim, keepdim, *, dtype):
     out=False,
 )  # fmt: skip
 def count_nonzero(input, dim):
-    """How many elements are not zero, over dimensions, by default over all; int64.
+    """The number of elements that are not zero, over dimensions, by default over all; int64.
 
     Example:
         >>> torch.count_nonzero(torch.tensor([0, 3, 5]))
@@ -165,15 +165,11 @@ def count_nonzero(input, dim):
 
 
 def check_mean(input: Tensor, *_: Any, dtype: Any = None, **__: Any) -> None:
-    """Checks that the mean of the dtype is defined.
-
-    Raises:
-        RuntimeError: for integers and bools.
-    """
-    for which, d in (("Input", input.dtype), ("Optional", dtype)):
-        if d is not None and d.category < dtypes.FLOATING and (which == "Optional" or dtype is None):
+    """Checks that the dtype of a mean is floating-point or complex."""
+    for source, d in (("Input", input.dtype), ("Optional", dtype)):
+        if d is not None and d.category < dtypes.FLOATING and (source == "Optional" or dtype is None):
             raise RuntimeError(
-                f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex "
+                f"mean(): could not infer output dtype. {source} dtype must be either a floating point or complex "
                 f"dtype. Got: {d.scalar_name}"
             )
 
@@ -199,7 +195,7 @@ def mean_all(input, *, dtype):
     Args:
         input: a floating-point or complex tensor.
         dim: a dimension, several, or None for all.
-        keepdim: leave the reduced dimensions with size 1.
+        keepdim: whether to keep the reduced dimensions with size 1.
         dtype: the dtype to convert to first.
         out: a tensor to write the result into.
 
@@ -232,7 +228,7 @@ mean = overloads(
 
 
 def _prod(x: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
-    return _totalled(x, dtype, lambda v: reduce(r.reduce_prod, v, axes, keepdim))
+    return _total(x, dtype, lambda v: reduce(r.reduce_prod, v, axes, keepdim))
 
 
 @aten(
@@ -240,12 +236,12 @@ def _prod(x: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
     node="ProdBackward0", saves="self! result!", names="", check=check_dtype,
 )  # fmt: skip
 def prod_all(input, *, dtype):
-    """The product over a dimension, by default over all; its gradient is correct where factors are zero.
+    """The product over a dimension, by default over all; its gradient is correct even if factors are zero.
 
     Args:
         input: a tensor; bools and integers are multiplied as int64.
         dim: a dimension.
-        keepdim: leave the reduced dimension with size 1.
+        keepdim: whether to keep the reduced dimension with size 1.
         dtype: the dtype to convert to first.
         out: a tensor to write the result into.
 
@@ -268,15 +264,15 @@ def prod_dim(input, dim, keepdim, *, dtype):
 
 
 def _prod_gradient(ct: Any, input: Any, result: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
-    """The result over each factor if no factor is zero, as in PyTorch; else the product of the other factors."""
+    """The quotients of the result and the factors if no factor is zero, as in PyTorch; else the derived gradient."""
     _, pullback = vjp_flat(lambda x: [_prod(x, axes, keepdim, dtype)], [input])
-    (others,) = pullback([np.conj(ct)])
+    (derived,) = pullback([np.conj(ct)])
     if not type_of(input).ndim:
-        return np.conj(others)
+        return np.conj(derived)
     none_zero = np.logical_not(np.any(np.equal(input, 0)))
     divisor = np.where(none_zero, input, np.astype(1, type_of(input).dtype))
     quotient = np.divide(restore(result, input, axes), divisor)
-    return np.where(none_zero, np.multiply(restore(ct, input, axes), np.conj(quotient)), np.conj(others))
+    return np.where(none_zero, np.multiply(restore(ct, input, axes), np.conj(quotient)), np.conj(derived))
 
 
 @prod_all.backward
@@ -295,8 +291,8 @@ prod = overloads("prod", (prod_all.function, no_dim), prod_dim.function)
 # ---------------------------------------------------------------- all, any
 
 
-def _tested(primitive: Callable[..., Any], x: Any, dim: Any, keepdim: bool) -> Any:
-    """Whether all or any elements along dimensions are nonzero: bools, but uint8 for uint8."""
+def _all_or_any(primitive: Callable[..., Any], x: Any, dim: Any, keepdim: bool) -> Any:
+    """Whether all or any elements along dimensions are nonzero, as bools; for uint8, as uint8."""
     axes = () if dim == () else axes_of(x, dim)
     found = reduce(primitive, np.not_equal(x, 0), axes, keepdim)
     return np.astype(found, fdtypes.uint8) if type_of(x).dtype == fdtypes.uint8 else found
@@ -318,7 +314,7 @@ def all(input, dim, keepdim):
         >>> torch.tensor([[True, False], [True, True]]).all(1)
         tensor([False,  True])
     """
-    return _tested(r.reduce_all, input, dim, keepdim)
+    return _all_or_any(r.reduce_all, input, dim, keepdim)
 
 
 @aten(
@@ -328,13 +324,13 @@ def all(input, dim, keepdim):
     out=of_dtype(_only_bools.format(name="any"), dtypes.bool_, dtypes.uint8),
 )  # fmt: skip
 def any(input, dim, keepdim):
-    """Whether some element is nonzero, over dimensions, by default over all.
+    """Whether any element is nonzero, over dimensions, by default over all.
 
     Example:
         >>> torch.tensor([[True, False], [False, False]]).any(1)
         tensor([ True, False])
     """
-    return _tested(r.reduce_any, input, dim, keepdim)
+    return _all_or_any(r.reduce_any, input, dim, keepdim)
 
 
 # ---------------------------------------------------------------- variances
@@ -360,7 +356,7 @@ def _freedom(x: Any, axes: tuple[int, ...], correction: Any) -> Any:
 
 
 def _variance(x: Any, axes: tuple[int, ...], correction: Any, keepdim: bool) -> Any:
-    """The sum of the squared distances from the mean over ``n - correction``; NaN where that is zero."""
+    """The sum of the squared deviations from the mean over ``n - correction``; NaN if that is zero."""
     own = type_of(x).dtype
     if own in (fdtypes.float16, fdtypes.bfloat16):
         return np.astype(_variance(np.astype(x, fdtypes.float32), axes, correction, keepdim), own)
@@ -376,7 +372,7 @@ def _deviation(x: Any, axes: tuple[int, ...], correction: Any, keepdim: bool) ->
 
 
 def _deviation_gradient(ct: Any, x: Any, deviation: Any, axes: tuple[int, ...], correction: Any) -> Any:
-    """The gradient of a standard deviation; zero where that is zero."""
+    """The gradient of a standard deviation; zero where the deviation is zero."""
     scale = np.divide(ct, np.multiply(deviation, e.number(2, deviation)))
     scale = np.where(np.equal(deviation, 0), e.number(0, scale), scale)
     return _variance_gradient(scale, x, axes, correction)
@@ -453,7 +449,7 @@ def std_mean_backward(input: Any, result0: Any, dim: Any, correction: Any, ct0: 
 
 
 def _with_mean(found: Any, ct: Any, x: Any, axes: tuple[int, ...]) -> Any:
-    """The gradient ``found`` of a variance, or None, plus that of the mean."""
+    """The gradient ``found`` of a variance, which may be None, plus the gradient of the mean."""
     if ct is None:
         return found
     count = math.prod(type_of(x).shape[a] for a in axes)
@@ -461,7 +457,7 @@ def _with_mean(found: Any, ct: Any, x: Any, axes: tuple[int, ...]) -> Any:
     return through if found is None else np.add(found, through)
 
 
-def _warn_of_freedom(name: str, x: Tensor, dim: Any, correction: Any) -> None:
+def _warn_degrees_of_freedom(name: str, x: Tensor, dim: Any, correction: Any) -> None:
     """Warns if there are at most ``correction`` elements, for which the variance is NaN or infinite."""
     size = x.shape
     if dim is None or dim == ():
@@ -476,7 +472,7 @@ def _warn_of_freedom(name: str, x: Tensor, dim: Any, correction: Any) -> None:
         )
 
 
-def _publish_variance(name: str, declared: Any, what: str, example: str, places: str) -> None:
+def _publish_variance(name: str, op: Any, statistic: str, example: str, namespaces: str) -> None:
     """The public function, with the overloads ``(unbiased)`` and ``(dim, unbiased, keepdim)``."""
 
     def public(input: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -501,16 +497,16 @@ def _publish_variance(name: str, declared: Any, what: str, example: str, places:
         elif "dim" in kwargs and "correction" not in kwargs:
             kwargs["correction"] = 1
         dim = kwargs.pop("dim", None)
-        _warn_of_freedom(name, input, dim, kwargs.get("correction"))
-        return declared.function(input, dim, **kwargs)
+        _warn_degrees_of_freedom(name, input, dim, kwargs.get("correction"))
+        return op.function(input, dim, **kwargs)
 
     public.__name__ = public.__qualname__ = name
     public.__doc__ = (
-        f"{what} over dimensions, by default over all.\n\nArgs:\n    input: a floating-point or complex tensor.\n"
-        "    dim: a dimension, several, or None for all.\n    correction: is subtracted from the number of elements; 1 "
-        "by default.\n"
-        "    unbiased: the deprecated argument for it: True is a correction of 1, False of 0.\n"
-        "    keepdim: leave the reduced dimensions with size 1.\n    out: a tensor to write the result "
+        f"{statistic} over dimensions, by default over all.\n\nArgs:\n    input: a floating-point or complex tensor.\n"
+        "    dim: a dimension, several, or None for all.\n    correction: the number to subtract from the number of "
+        "elements, by default 1.\n"
+        "    unbiased: deprecated: True for a correction of 1, False for 0.\n"
+        "    keepdim: whether to keep the reduced dimensions with size 1.\n    out: a tensor to write the result "
         "into.\n\nRaises:\n"
         f"    RuntimeError: for integers and bools.\n\nExample:\n    >>> import compat as torch\n    >>> {example}\n"
     )
@@ -520,7 +516,7 @@ def _publish_variance(name: str, declared: Any, what: str, example: str, places:
         f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> {result}",
         f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> {result}",
         f"{name}(Tensor self, bool unbiased=True) -> {result}",
-        names=" ".join(f"{place}.{name}" for place in places.split()), out=False if two else "own",
+        names=" ".join(f"{namespace}.{name}" for namespace in namespaces.split()), out=False if two else "own",
         without_out="default", errors="own",
     )(public)  # fmt: skip
 

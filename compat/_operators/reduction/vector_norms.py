@@ -55,7 +55,7 @@ def _sum_of_powers(x: Any, p: float, axes: tuple[int, ...], keepdim: bool) -> An
         return reduce(r.reduce_sum, size, axes, keepdim)
     if p > 1:
         return _root(reduce(r.reduce_sum, np.power(size, p), axes, keepdim), p)
-    # A root of a zero's magnitude has no finite derivative; a negative power of a zero is infinite.
+    # At zero a power below 1 has no finite derivative, and a negative power is infinite.
     powers = np.power(_where_zero(size, 1, size), p)
     total = reduce(r.reduce_sum, _where_zero(size, 0 if p > 0 else math.inf, powers), axes, keepdim)
     return _root(total, p) if p > 0 else np.power(total, 1 / p)
@@ -78,20 +78,20 @@ def norm_over(x: Any, p: float, axes: tuple[int, ...], keepdim: bool) -> Any:
 
 
 def _direction(x: Any) -> Any:
-    """``x / |x|``, zero at zero and of NaN."""
+    """``x / |x|``; zero for zero and for NaN."""
     if fdtypes.is_complex(type_of(x).dtype):
         return e.complex_sign(x)
     return np.where(x == x, e.sign(x), e.number(0, x))
 
 
 def norm_gradient(ct: Any, x: Any, p: float, result: Any, axes: tuple[int, ...]) -> Any:
-    """The gradient of ``norm_over``: where the norm is not differentiable, the smallest subgradient, as in PyTorch.
+    """The gradient of ``norm_over``; where it is not differentiable, the smallest subgradient, as in PyTorch.
 
     Args:
-        ct, result: the incoming gradient and the norm, with the axes reduced, or of size 1.
+        ct, result: the gradient of the norm and the norm, with the axes removed or of size 1.
 
     Returns:
-        None for a ``p`` of 0: the number of nonzero elements is piecewise constant.
+        The gradient; None for a ``p`` of 0, since the number of nonzero elements is piecewise constant.
     """
     if p == 0:
         return None
@@ -99,12 +99,12 @@ def norm_gradient(ct: Any, x: Any, p: float, result: Any, axes: tuple[int, ...])
     if p == 1:
         return np.multiply(_direction(x), ct)
     if p == 2:
-        # Zero at zero, also in second derivatives.
+        # Zero at zero, and so are second derivatives.
         return np.multiply(ct, np.where(np.equal(result, 0), e.number(0, x), np.divide(x, result)))
     if math.isinf(p):
-        hit = np.equal(_magnitude(x), result)
-        count = reduce(r.reduce_sum, np.astype(hit, type_of(ct).dtype), axes, True)
-        return np.multiply(_direction(x), np.where(hit, np.divide(ct, count), e.number(0, ct)))
+        ties = np.equal(_magnitude(x), result)
+        count = reduce(r.reduce_sum, np.astype(ties, type_of(ct).dtype), axes, True)
+        return np.multiply(_direction(x), np.where(ties, np.divide(ct, count), e.number(0, ct)))
     size = _magnitude(x)
     if p < 1:
         powers = _where_zero(size, 0, np.power(size, p - 1))
@@ -120,7 +120,7 @@ def norm_gradient(ct: Any, x: Any, p: float, result: Any, axes: tuple[int, ...])
 # ---------------------------------------------------------------- vectors
 
 
-def _no_identity(x: Tensor, p: float, dim: Any) -> None:
+def _check_identity(x: Tensor, p: float, dim: Any) -> None:
     """Checks that an empty tensor is not reduced by a norm that has no identity."""
     if x.numel() or not (p < 0 or math.isinf(p)):
         return
@@ -164,7 +164,7 @@ def _check_vector_norm(input, ord, dim=None, keepdim=False, *, dtype=None):
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.scalar_name}"
         )
     _check_norm_dtype("linalg.vector_norm", input, dtype)
-    _no_identity(input, ord, dim)
+    _check_identity(input, ord, dim)
 
 
 @aten(
@@ -204,7 +204,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
         x: a floating-point or complex tensor.
         ord: the order; ``inf`` and ``-inf`` for the largest and smallest magnitude, 0 for the number of nonzeros.
         dim: the dimensions that form a vector; all of them, if None.
-        keepdim: leave the reduced dimensions with size 1.
+        keepdim: whether to keep the reduced dimensions with size 1.
         dtype: the dtype to convert to first.
         out: a tensor to write the result into.
 
@@ -216,10 +216,11 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
         tensor(5.)
     """
     if out is not None and isinstance(x, Tensor) and x.dtype.category >= dtypes.FLOATING:
-        wanted = (dtype or x.dtype).to_real()
-        if out.dtype is not wanted:
-            found = cpp_name(out.dtype)
-            raise RuntimeError(f"Expected out tensor to have dtype {cpp_name(wanted)}, but got {found} instead")
+        real = (dtype or x.dtype).to_real()
+        if out.dtype is not real:
+            raise RuntimeError(
+                f"Expected out tensor to have dtype {cpp_name(real)}, but got {cpp_name(out.dtype)} instead"
+            )
     return vector_norm_of.function(x, ord, dim, keepdim, dtype=dtype, out=out)
 
 
@@ -246,14 +247,14 @@ def _check_matrix_norm(A: Tensor, ord: Any, dim: tuple[int, ...], dtype: dtypes.
 
 
 def _by_singular_values(A: Tensor, ord: Any, dim: tuple[int, int], keepdim: bool) -> Tensor:
-    """The norms that are functions of the singular values."""
+    """The nuclear norm, and the norms of order 2 and -2."""
     order = [*[d for d in range(A.dim()) if d not in dim], *dim]
     values = names_of("linalg")["svdvals"](A.permute(order))
     found = values.sum(-1, keepdim) if ord == "nuc" else (values.amax if ord > 0 else values.amin)(-1, keepdim)
     return found.unsqueeze(-1).permute([order.index(d) for d in range(A.dim())]) if keepdim else found
 
 
-_OTHER_OUT = "linalg.{} expected out tensor dtype {{result}} but got: {{out}}"
+_OUT_DTYPE = "linalg.{} expected out tensor dtype {{result}} but got: {{out}}"
 
 
 @composite(
@@ -261,7 +262,7 @@ _OTHER_OUT = "linalg.{} expected out tensor dtype {{result}} but got: {{out}}"
     "ScalarType? dtype=None) -> Tensor",
     "linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[] dim=[-2,-1], bool keepdim=False, *, "
     "ScalarType? dtype=None) -> Tensor",
-    names="linalg.matrix_norm", out=of_dtype(_OTHER_OUT.format("matrix_norm")),
+    names="linalg.matrix_norm", out=of_dtype(_OUT_DTYPE.format("matrix_norm")),
 )  # fmt: skip
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The norm of matrices.
@@ -272,7 +273,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
             largest and smallest; 1 and ``inf`` for the largest sum of magnitudes of a column and of a row, -1 and
             ``-inf`` for the smallest.
         dim: the two dimensions that form a matrix.
-        keepdim: leave the reduced dimensions with size 1.
+        keepdim: whether to keep the reduced dimensions with size 1.
         dtype: the dtype to convert to first.
         out: a tensor to write the result into.
 
@@ -311,7 +312,7 @@ def _wrapped(d: int, ndim: int) -> int:
 # ---------------------------------------------------------------- norms of vectors or matrices
 
 
-def _other_names(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def _with_numpy_names(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Makes a function accept NumPy's names of its arguments, too."""
 
     @functools.wraps(function)
@@ -326,17 +327,18 @@ def _other_names(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     "ScalarType? dtype=None) -> Tensor",
     "linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, "
     "ScalarType? dtype=None) -> Tensor",
-    names="linalg.norm", out=of_dtype(_OTHER_OUT.format("norm")),
+    names="linalg.norm", out=of_dtype(_OUT_DTYPE.format("norm")),
 )  # fmt: skip
-@_other_names
+@_with_numpy_names
 def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm of a vector or a matrix.
 
     Args:
         A: a floating-point or complex tensor.
         ord: as for ``vector_norm`` and ``matrix_norm``; None for the root of the sum of squares.
-        dim: one dimension for vectors, two for matrices; None for those of ``A``, flattened if ``ord`` is None.
-        keepdim: leave the reduced dimensions with size 1.
+        dim: one dimension for vectors, two for matrices; None for all dimensions of ``A``, which is flattened if
+            ``ord`` is None.
+        keepdim: whether to keep the reduced dimensions with size 1.
         dtype: the dtype to convert to first.
 
     Raises:
@@ -371,7 +373,7 @@ def norm(
         input: a floating-point or complex tensor.
         p: the order, or ``"fro"`` for the root of the sum of squares.
         dim: a dimension, several, or None for all.
-        keepdim: leave the reduced dimensions with size 1.
+        keepdim: whether to keep the reduced dimensions with size 1.
         dtype: the dtype to convert to first.
         out: a tensor to write the result into.
 
@@ -416,11 +418,11 @@ def norm_along_backward(ct: Any, input: Any, p: Any, dim: Any, result: Any) -> A
     return norm_gradient(ct, input, p, result, axes_of(input, dim))
 
 
-def _warn_deprecated(name: str, instead: str) -> None:
+def _warn_deprecated(name: str, replacement: str) -> None:
     text = (
         f"at::{name} is deprecated and it is just left for JIT compatibility. It will be removed in a future PyTorch "
     )
-    Once.warn(f"{text}release. Please use `{instead}` instead", key=name)
+    Once.warn(f"{text}release. Please use `{replacement}` instead", key=name)
 
 
 @composite(
@@ -433,7 +435,7 @@ def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tenso
 
     Args:
         dim: the two dimensions that form a matrix; None for the last two. A bool is ``keepdim``.
-        keepdim: leave the reduced dimensions with size 1.
+        keepdim: whether to keep the reduced dimensions with size 1.
     """
     if isinstance(dim, bool):
         dim, keepdim = None, dim
@@ -451,10 +453,10 @@ def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
 
     Args:
         dim: a dimension, or several.
-        keepdim: leave the reduced dimensions with size 1.
+        keepdim: whether to keep the reduced dimensions with size 1.
 
     Raises:
-        RuntimeError: for more than two.
+        RuntimeError: for more than two dimensions.
     """
     _warn_deprecated("frobenius_norm", "linalg.vector_norm(A, 2., dim, keepdim)")
     dims = tuple(dim) if isinstance(dim, tuple | list) else (dim,)
@@ -465,7 +467,7 @@ def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
 
 @composite(names="F.normalize", out=True)
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
-    """The input over its norm along a dimension, or over ``eps`` if that is greater.
+    """The input divided by its norm along a dimension, or by ``eps`` if that is greater.
 
     Args:
         p: the order of the norm.

@@ -1,4 +1,4 @@
-"""Concatenation, flattening, repetition."""
+"""``cat``, ``stack`` and their variants; ``flatten``, ``repeat``, ``meshgrid``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from funcgrad.primitives.shape import reshape as reshaped
 
 
 def _skipped(size: Sequence[int]) -> bool:
-    """Whether ``cat`` ignores a tensor: an empty vector can be concatenated with tensors of any size."""
+    """Whether ``cat`` ignores a tensor of this size: an empty vector."""
     return tuple(size) == (0,)
 
 
@@ -36,24 +36,24 @@ def _check_cat(tensors: Sequence[Tensor], dim: int = 0) -> None:
     for i, t in enumerate(tensors):
         if t.dim() == 0:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
-    counted = [(i, t) for i, t in enumerate(tensors) if not _skipped(t.shape)]
-    if not counted:
+    used = [(i, t) for i, t in enumerate(tensors) if not _skipped(t.shape)]
+    if not used:
         return
-    first = counted[0][1]
+    first = used[0][1]
     d = wrap_dim(dim, first.dim())
-    for i, t in counted[1:]:
+    for i, t in used[1:]:
         if t.dim() != first.dim():
             raise RuntimeError(f"Tensors must have same number of dimensions: got {first.dim()} and {t.dim()}")
-        for k, (want, have) in enumerate(zip(first.shape, t.shape)):
-            if k != d and want != have:
+        for k, (expected, size) in enumerate(zip(first.shape, t.shape)):
+            if k != d and expected != size:
                 raise RuntimeError(
-                    f"Sizes of tensors must match except in dimension {d}. Expected size {want} but got size {have} "
-                    f"for tensor number {i} in the list."
+                    f"Sizes of tensors must match except in dimension {d}. Expected size {expected} but got size "
+                    f"{size} for tensor number {i} in the list."
                 )
 
 
-def _joined_strides(layouts: Sequence[Layout], size: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Channels-last if all tensors are."""
+def _cat_strides(layouts: Sequence[Layout], size: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The strides of a result of ``cat``: channels-last if all tensors are, else None for contiguous."""
     if len(size) in (4, 5) and all(suggests_channels_last(k.size, k.stride) for k in layouts):
         return channels_last_strides(size)
     return None
@@ -63,7 +63,7 @@ def _operands(given: dict[str, Any]) -> list[Layout]:
     return [v for n, v in given.items() if n.startswith("tensors[")]
 
 
-def _takes_joined(result: Tensor, out: Tensor, operands: Any) -> None:
+def _check_cat_out(result: Tensor, out: Tensor, operands: Any) -> None:
     if not can_cast(result.dtype, out.dtype):
         raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {out.dtype.scalar_name}")
 
@@ -72,14 +72,14 @@ def _takes_joined(result: Tensor, out: Tensor, operands: Any) -> None:
     "cat(Tensor[] tensors, int dim=0) -> Tensor",
     node="CatBackward0", saves="dim", names="torch.cat torch.concat torch.concatenate",
     dtypes=Dtypes(promote="common", numbers=True),
-    layout=lambda given, types: [_joined_strides(_operands(given), types[0].shape)], check=_check_cat,
-    out=_takes_joined, arguments=Arguments(static="dim"),
+    layout=lambda given, types: [_cat_strides(_operands(given), types[0].shape)], check=_check_cat,
+    out=_check_cat_out, arguments=Arguments(static="dim"),
 )  # fmt: skip
 def cat(tensors, dim):
     """Concatenates tensors along a dimension.
 
     Args:
-        tensors: of one size, except along ``dim``; dtypes are promoted.
+        tensors: tensors of the same size, except along ``dim``; dtypes are promoted.
         dim: the dimension.
 
     Raises:
@@ -91,8 +91,8 @@ def cat(tensors, dim):
     """
     shape = next((type_of(x).shape for x in tensors if not _skipped(type_of(x).shape)), (0,))
     d = wrap_dim(dim, len(shape)) if shape != (0,) else 0
-    nothing = (*shape[:d], 0, *shape[d + 1 :])
-    parts = [reshaped(x, shape=nothing) if _skipped(type_of(x).shape) else x for x in tensors]
+    empty = (*shape[:d], 0, *shape[d + 1 :])
+    parts = [reshaped(x, shape=empty) if _skipped(type_of(x).shape) else x for x in tensors]
     return concatenate(*parts, axis=d) if len(parts) > 1 else parts[0]
 
 
@@ -109,26 +109,26 @@ def _check_stack(tensors: Sequence[Tensor], dim: int = 0) -> None:
 
 
 def _stacked_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    """The strides of ``cat``'s result, whose dimension is split in two."""
+    """The strides of the result of ``cat``, with the concatenated dimension split into two."""
     layouts, size = _operands(given), types[0].shape
     d = wrap_dim(given["dim"], len(size))
     if d == len(size) - 1:
         return [None]
     joined = (*size[:d], size[d] * size[d + 1], *size[d + 2 :])
-    stride = _joined_strides(layouts, joined)
+    stride = _cat_strides(layouts, joined)
     return [None if stride is None else view_strides(joined, stride, size)]
 
 
 @aten(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
     node="StackBackward0", saves="dim", names="torch.stack", dtypes=Dtypes(promote="common", numbers=True),
-    layout=_stacked_strides, check=_check_stack, out=_takes_joined, arguments=Arguments(static="dim"),
+    layout=_stacked_strides, check=_check_stack, out=_check_cat_out, arguments=Arguments(static="dim"),
 )  # fmt: skip
 def stack(tensors, dim):
-    """Concatenates tensors of one size along a new dimension.
+    """Concatenates tensors of the same size along a new dimension.
 
     Raises:
-        RuntimeError: where sizes differ.
+        RuntimeError: for different sizes.
 
     Example:
         >>> torch.stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
@@ -138,16 +138,16 @@ def stack(tensors, dim):
     return np.stack(tensors, axis=wrap_dim(dim, type_of(tensors[0]).ndim + 1))
 
 
-def _some(name: str, tensors: Any) -> tuple[Tensor, ...]:
-    found = tensors_argument(name, tensors)
-    if not found:
+def _nonempty(name: str, tensors: Any) -> tuple[Tensor, ...]:
+    checked = tensors_argument(name, tensors)
+    if not checked:
         raise RuntimeError(f"{name} expects a non-empty TensorList")
-    return found
+    return checked
 
 
 @composite(names="torch.atleast_1d")
 def atleast_1d(*tensors: Any) -> Any:
-    """Tensors with at least one dimension; those that have one are returned unchanged.
+    """Tensors with at least one dimension; 0-d tensors get one, others are returned unchanged.
 
     Example:
         >>> torch.atleast_1d(torch.tensor(5))
@@ -158,7 +158,7 @@ def atleast_1d(*tensors: Any) -> Any:
 
 @composite(names="torch.atleast_2d")
 def atleast_2d(*tensors: Any) -> Any:
-    """Tensors with at least two dimensions; new ones are in front.
+    """Tensors with at least two dimensions; new dimensions are added in front.
 
     Example:
         >>> torch.atleast_2d(torch.tensor([5, 6]))
@@ -181,12 +181,13 @@ def atleast_3d(*tensors: Any) -> Any:
 def _at_least(n: int, tensors: Any) -> Any:
     if len(tensors) == 1:
         if isinstance(tensors[0], Tensor):
-            return _raised(n, tensors[0])
+            return _with_ndim(n, tensors[0])
         tensors = tensors[0]
-    return tuple(_raised(n, t) for t in tensors_argument(f"atleast_{n}d", tensors))
+    return tuple(_with_ndim(n, t) for t in tensors_argument(f"atleast_{n}d", tensors))
 
 
-def _raised(n: int, t: Tensor) -> Tensor:
+def _with_ndim(n: int, t: Tensor) -> Tensor:
+    """The tensor with at least ``n`` dimensions."""
     if t.dim() == 0:
         return reshape(t, (1,) * n)
     if t.dim() == 1 and n > 1:
@@ -196,14 +197,14 @@ def _raised(n: int, t: Tensor) -> Tensor:
 
 @composite("hstack(Tensor[] tensors) -> Tensor", names="torch.hstack", out=True, last="cat")
 def hstack(tensors: Any) -> Tensor:
-    """Concatenates tensors along the second dimension, vectors along their only one.
+    """Concatenates tensors along the second dimension, vectors along the first.
 
     Example:
         >>> torch.hstack([torch.tensor([1]), torch.tensor([2])])
         tensor([1, 2])
     """
-    raised = [_raised(1, t) for t in _some("hstack", tensors)]
-    return cat(raised, 0 if raised[0].dim() == 1 else 1)
+    parts = [_with_ndim(1, t) for t in _nonempty("hstack", tensors)]
+    return cat(parts, 0 if parts[0].dim() == 1 else 1)
 
 
 @composite("vstack(Tensor[] tensors) -> Tensor", names="torch.vstack torch.row_stack", out=True, last="cat")
@@ -215,7 +216,7 @@ def vstack(tensors: Any) -> Tensor:
         tensor([[1],
                 [2]])
     """
-    return cat([_raised(2, t) for t in _some("vstack", tensors)], 0)
+    return cat([_with_ndim(2, t) for t in _nonempty("vstack", tensors)], 0)
 
 
 @composite("dstack(Tensor[] tensors) -> Tensor", names="torch.dstack", out=True, last="cat")
@@ -226,7 +227,7 @@ def dstack(tensors: Any) -> Tensor:
         >>> torch.dstack([torch.ones(2), torch.zeros(2)]).shape
         torch.Size([1, 2, 2])
     """
-    return cat([_raised(3, t) for t in _some("dstack", tensors)], 2)
+    return cat([_with_ndim(3, t) for t in _nonempty("dstack", tensors)], 2)
 
 
 @composite("column_stack(Tensor[] tensors) -> Tensor", names="torch.column_stack", out=True, last="cat")
@@ -238,8 +239,8 @@ def column_stack(tensors: Any) -> Tensor:
         tensor([[1, 3],
                 [2, 4]])
     """
-    found = _some("column_stack", tensors)
-    return cat([reshape(t, (t.numel(), 1)) if t.dim() <= 1 else t for t in found], 1)
+    parts = _nonempty("column_stack", tensors)
+    return cat([reshape(t, (t.numel(), 1)) if t.dim() <= 1 else t for t in parts], 1)
 
 
 # ---------------------------------------------------------------- flatten
@@ -250,7 +251,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Merges the dimensions from ``start_dim`` to ``end_dim`` into one.
 
     Raises:
-        RuntimeError: where ``start_dim`` comes after ``end_dim``.
+        RuntimeError: if ``start_dim`` comes after ``end_dim``.
 
     Example:
         >>> torch.zeros(2, 3, 4).flatten(1).shape
@@ -270,7 +271,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @composite("ravel(Tensor(a) self) -> Tensor(a)", errors="own")
 def ravel(input: Tensor) -> Tensor:
-    """All elements in one dimension; without a copy where the memory order allows.
+    """The flattened tensor; a view if the tensor is contiguous, else a copy.
 
     Example:
         >>> torch.ones(2, 3).ravel().shape
@@ -364,7 +365,7 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
 
 @function("torch.broadcast_tensors")
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """Tensors expanded to the size that all broadcast to.
+    """Tensors expanded to their broadcast size.
 
     Example:
         >>> [x.shape for x in torch.broadcast_tensors(torch.zeros(2, 1), torch.zeros(3))]
@@ -377,14 +378,14 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 @function("torch.meshgrid")
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
-    """The coordinates of a grid: each vector along a separate dimension, expanded along the others.
+    """The coordinates of the points of a grid: each vector along its own dimension, expanded along the others.
 
     Args:
         tensors: vectors, or numbers.
         indexing: ``"ij"``, or ``"xy"`` with the first two dimensions exchanged. By default ``"ij"``, with a warning.
 
     Raises:
-        RuntimeError: for tensors of more dimensions or of different dtypes.
+        RuntimeError: for tensors with more than one dimension, and different dtypes or devices.
 
     Example:
         >>> torch.meshgrid(torch.arange(2), torch.arange(3), indexing="ij")[0]
@@ -419,7 +420,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 
 @function("torch.cartesian_prod")
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All combinations of one element of each vector, as rows; a single vector is returned unchanged.
+    """All combinations of elements, one from each vector, as rows; a single vector is returned unchanged.
 
     Example:
         >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))

@@ -1,4 +1,4 @@
-"""Elements in another order along dimensions: ``flip``, ``roll``, ``rot90``."""
+"""``flip``, ``roll``, ``rot90``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from funcgrad.primitives.shape import reshape as reshaped
 from funcgrad.primitives.shape import reverse
 
 
-def _kept(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+def _preserved_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     layout = given["input"]
     return [preserved_strides(tuple(layout.size), layout.stride)]
 
@@ -30,14 +30,15 @@ def _check_flip(input: Tensor, *dims: Any) -> None:
 
 @aten(
     "flip(Tensor self, int[] dims) -> Tensor",
-    node="FlipBackward0", saves="dims", layout=_kept, check=_check_flip, out=False, arguments=Arguments(static="dims"),
+    node="FlipBackward0", saves="dims", layout=_preserved_strides, check=_check_flip, out=False,
+    arguments=Arguments(static="dims"),
 )  # fmt: skip
 def flip(input, *dims):
-    """The order along some dimensions reversed; always a copy.
+    """A copy of the tensor with the elements reversed along dimensions.
 
     Raises:
         IndexError: for a dimension out of range.
-        RuntimeError: for one named twice.
+        RuntimeError: for a repeated dimension.
 
     Example:
         >>> torch.flip(torch.tensor([[1, 2], [3, 4]]), [0])
@@ -50,7 +51,7 @@ def flip(input, *dims):
 
 @composite("fliplr(Tensor self) -> Tensor")
 def fliplr(input: Tensor) -> Tensor:
-    """The second dimension reversed.
+    """A copy of the tensor with the elements reversed along the second dimension.
 
     Example:
         >>> torch.fliplr(torch.tensor([[1, 2], [3, 4]]))
@@ -64,7 +65,7 @@ def fliplr(input: Tensor) -> Tensor:
 
 @composite("flipud(Tensor self) -> Tensor")
 def flipud(input: Tensor) -> Tensor:
-    """The first dimension reversed.
+    """A copy of the tensor with the elements reversed along the first dimension.
 
     Example:
         >>> torch.flipud(torch.tensor([[1, 2], [3, 4]]))
@@ -88,7 +89,7 @@ def _check_roll(input: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...] = 
 
 
 def _rolled_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    """The strides after two parts are exchanged along one dimension after another, concatenated as by ``cat``."""
+    """PyTorch rolls by concatenating two parts, one dimension after the other: the strides of the last ``cat``."""
     size, stride = tuple(given["input"].size), tuple(given["input"].stride)
     if not given["dims"]:
         return [None]
@@ -96,10 +97,10 @@ def _rolled_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
         return [preserved_strides(size, stride)]
     for shift, dim in zip(given["shifts"], given["dims"]):
         d = wrap_dim(dim, len(size))
-        over = shift % size[d]
-        parts = [(*size[:d], n, *size[d + 1 :]) for n in (over, size[d] - over)]
-        last = all(suggests_channels_last(part, stride) for part in parts)
-        stride = channels_last_strides(size) if last else contiguous_strides(size)
+        length = shift % size[d]
+        parts = [(*size[:d], n, *size[d + 1 :]) for n in (length, size[d] - length)]
+        channels_last = all(suggests_channels_last(part, stride) for part in parts)
+        stride = channels_last_strides(size) if channels_last else contiguous_strides(size)
     return [stride]
 
 
@@ -109,11 +110,11 @@ def _rolled_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     arguments=Arguments(static="dims"),
 )  # fmt: skip
 def roll(input, shifts, dims):
-    """Elements moved along dimensions; those moved beyond the end reappear at the beginning.
+    """The elements shifted cyclically along dimensions.
 
     Args:
-        shifts: the number of places to move by, or one for each dimension.
-        dims: the dimensions; without them the elements are moved in the flattened tensor.
+        shifts: the shift, or one for each dimension.
+        dims: the dimensions; without them the flattened tensor is shifted.
 
     Example:
         >>> torch.roll(torch.tensor([1, 2, 3]), 1)

@@ -24,7 +24,7 @@ from funcgrad.primitives.indexing import take
 from funcgrad.primitives.shape import concatenate, reverse, slice_
 from funcgrad.primitives.shape import pad as pad_edges
 
-# ---------------------------------------------------------------- a constant
+# ---------------------------------------------------------------- constant padding
 
 
 def _strides(given: dict[str, Any], types: Any) -> list[Any]:
@@ -41,8 +41,8 @@ def _check(input: Tensor, pad: tuple[int, ...], value: Any = 0) -> None:
             f"{len(pad)}while the input has {n}dimensions."
         )
     for i in range(len(pad) // 2):
-        left = input.shape[n - 1 - i] + min(pad[2 * i], 0)
-        if left < 0 or left + min(pad[2 * i + 1], 0) < 0:
+        cropped = input.shape[n - 1 - i] + min(pad[2 * i], 0)
+        if cropped < 0 or cropped + min(pad[2 * i + 1], 0) < 0:
             raise RuntimeError("narrow(): length must be non-negative.")
 
 
@@ -55,8 +55,8 @@ def constant_pad_nd(input, pad, value):
     """Pads a tensor with a constant.
 
     Args:
-        input: any size.
-        pad: how much before and after the last dimension, then the one before it, ...; negative numbers crop.
+        input: a tensor.
+        pad: the padding before and after the last dimension, then the one before it, ...; negative numbers crop.
         value: the padding value.
 
     Raises:
@@ -86,7 +86,7 @@ def _part(x: Any, axis: int, start: int, limit: int) -> Any:
 
 
 def _reflected(x: Any, axis: int, before: int, after: int) -> Any:
-    """Reflection padding of an axis: the elements beside the first and the last, mirrored."""
+    """Reflection padding of an axis, by the mirrored elements next to the first and the last."""
     n = type_of(x).shape[axis]
     inner = _part(x, axis, max(-before, 0), n - max(-after, 0))
     pieces = [inner]
@@ -98,13 +98,13 @@ def _reflected(x: Any, axis: int, before: int, after: int) -> Any:
 
 
 def _replicated(x: Any, axis: int, before: int, after: int) -> Any:
-    """Replication padding of an axis: the first and the last element, repeated."""
+    """Replication padding of an axis, by copies of the first and the last element."""
     n = type_of(x).shape[axis]
-    places = numpy.clip(numpy.arange(-before, n + after), 0, n - 1)
-    return take(x, places, axis=axis)
+    indices = numpy.clip(numpy.arange(-before, n + after), 0, n - 1)
+    return take(x, indices, axis=axis)
 
 
-_WORDS = ("W", "H", "D")
+_DIMENSION_NAMES = ("W", "H", "D")
 
 
 def _check_mirror(name: str, spatial: int, reflects: bool) -> Any:
@@ -124,17 +124,18 @@ def _check_mirror(name: str, spatial: int, reflects: bool) -> Any:
                 )
         new = [size[n - 1 - i] + padding[2 * i] + padding[2 * i + 1] for i in range(spatial)]
         if any(v < 1 for v in new):
-            have = " ".join(f"{w}: {size[n - 1 - i]}" for i, w in reversed(list(enumerate(_WORDS[:spatial]))))
-            made = " ".join(f"{w}: {new[i]}" for i, w in reversed(list(enumerate(_WORDS[:spatial]))))
-            raise RuntimeError(f"input ({have}) is too small. Calculated output {made}")
+            names = list(reversed(list(enumerate(_DIMENSION_NAMES[:spatial]))))
+            input_text = " ".join(f"{name}: {size[n - 1 - i]}" for i, name in names)
+            output_text = " ".join(f"{name}: {new[i]}" for i, name in names)
+            raise RuntimeError(f"input ({input_text}) is too small. Calculated output {output_text}")
         if input.dtype is bool_:
             raise lacks(name, bool_)
 
     return check
 
 
-def _declare(kind: str, one: Any, spatial: int, what: str) -> Op:
-    """``reflection_padNd`` or ``replication_padNd``."""
+def _declare(kind: str, pad_axis: Any, spatial: int) -> Op:
+    """Declares ``reflection_padNd`` or ``replication_padNd``."""
     name = f"{kind}_pad{spatial}d"
 
     def body(input, padding):
@@ -142,10 +143,10 @@ def _declare(kind: str, one: Any, spatial: int, what: str) -> Op:
         for i in range(spatial):
             before, after = padding[2 * i : 2 * i + 2]
             if before or after:
-                input = one(input, n - 1 - i, before, after)
+                input = pad_axis(input, n - 1 - i, before, after)
         return input
 
-    body.__doc__ = f"{what} over the last {spatial} dimensions; ``padding`` as for ``constant_pad_nd``."
+    body.__doc__ = f"{kind.capitalize()} padding of the last {spatial} dimensions, as for ``constant_pad_nd``."
     return aten(
         f"{name}(Tensor self, SymInt[{2 * spatial}] padding) -> Tensor",
         node=f"{kind.capitalize()}Pad{spatial}DBackward0", saves="padding self!", names=f"_C._nn.{name}",
@@ -154,15 +155,15 @@ def _declare(kind: str, one: Any, spatial: int, what: str) -> Op:
 
 
 _MIRRORS = {
-    "reflect": {n: _declare("reflection", _reflected, n, "The border mirrored outside") for n in (1, 2, 3)},
-    "replicate": {n: _declare("replication", _replicated, n, "The border repeated outside") for n in (1, 2, 3)},
+    "reflect": {n: _declare("reflection", _reflected, n) for n in (1, 2, 3)},
+    "replicate": {n: _declare("replication", _replicated, n) for n in (1, 2, 3)},
 }
 
-# ---------------------------------------------------------------- circular padding, and the choice of a mode
+# ---------------------------------------------------------------- circular padding, and all modes
 
 
 def _circular(input: Tensor, pad: Sequence[int]) -> Tensor:
-    """Circular padding, by copies into a new tensor as in PyTorch, since the graph contains them."""
+    """Circular padding by copies into a new tensor, which the graph contains, as in PyTorch."""
     n, spatial = input.dim(), len(pad) // 2
     size, before = list(input.shape), [0] * n
     for i in range(spatial):
@@ -194,13 +195,13 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
     """Pads a tensor.
 
     Args:
-        input: any size; except in mode ``"constant"``, channels in front of the padded dimensions.
-        pad: how much before and after the last dimension, then the one before it, ...; negative numbers crop.
+        input: a tensor; in other modes than ``"constant"``, channels precede the padded dimensions.
+        pad: the padding before and after the last dimension, then the one before it, ...; negative numbers crop.
         mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
         value: the padding value, in mode ``"constant"``.
 
     Raises:
-        RuntimeError: where ``pad`` does not fit the tensor.
+        RuntimeError: for a ``pad`` that is invalid for the size of the tensor.
         NotImplementedError: for unknown modes, and numbers of dimensions that the mode does not support.
 
     Example:

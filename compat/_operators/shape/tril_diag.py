@@ -1,4 +1,4 @@
-"""Triangles, diagonals and blocks of matrices; ``repeat_interleave``."""
+"""``tril``, ``triu``, ``diag``, ``diag_embed``, ``block_diag`` ...; ``repeat_interleave``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from funcgrad.primitives.shape import pad as pad_edges
 from funcgrad.primitives.shape import reshape as reshaped
 from funcgrad.primitives.shape import transpose as transposed
 
-# ---------------------------------------------------------------- triangles and diagonals
+# ---------------------------------------------------------------- triangular parts and diagonals
 
 
 def _check_triangle(name: str) -> Any:
@@ -39,14 +39,14 @@ def _check_triangle(name: str) -> Any:
     return check
 
 
-def _below(x: Any, diagonal: int) -> Any:
-    """Whether an element's column is at most ``diagonal`` to the right of its row."""
+def _in_lower(x: Any, diagonal: int) -> Any:
+    """Whether an element is on or below a diagonal."""
     shape = type_of(x).shape
     rows, columns = (iota(shape=shape, axis=len(shape) - a, dtype=int64.numpy) for a in (2, 1))
     return ge(np.add(rows, diagonal), columns)
 
 
-def _nothing(x: Any) -> Any:
+def _zeros_like(x: Any) -> Any:
     return full(type_of(x).dtype.type(0), type_of(x).shape)
 
 
@@ -65,7 +65,7 @@ def tril(input, diagonal):
         tensor([[1., 0.],
                 [1., 1.]])
     """
-    return select(_below(input, diagonal), input, _nothing(input))
+    return select(_in_lower(input, diagonal), input, _zeros_like(input))
 
 
 @aten(
@@ -83,23 +83,25 @@ def triu(input, diagonal):
         tensor([[1., 1.],
                 [0., 1.]])
     """
-    return select(_below(input, diagonal - 1), _nothing(input), input)
+    return select(_in_lower(input, diagonal - 1), _zeros_like(input), input)
 
 
-def _kept(kept: numpy.ndarray, stride: Sequence[int]) -> numpy.ndarray:
-    """Which elements keep their values: those whose memory no element that becomes zero shares."""
-    places = sum(numpy.arange(n).reshape(-1, *(1,) * (kept.ndim - 1 - d)) * stride[d] for d, n in enumerate(kept.shape))
-    places = numpy.broadcast_to(places, kept.shape)
-    return ~numpy.isin(places, places[~kept])
+def _unchanged(kept: numpy.ndarray, stride: Sequence[int]) -> numpy.ndarray:
+    """Whether an element keeps its value if zeros are written to all that are not ``kept``: elements may overlap."""
+    offsets = sum(
+        numpy.arange(n).reshape(-1, *(1,) * (kept.ndim - 1 - d)) * stride[d] for d, n in enumerate(kept.shape)
+    )
+    offsets = numpy.broadcast_to(offsets, kept.shape)
+    return ~numpy.isin(offsets, offsets[~kept])
 
 
 def _writes_only_zeros(t: Tensor) -> bool:
-    """Whether PyTorch writes only the zeros in place, instead of copying a whole result back.
+    """Whether PyTorch writes only the zeros in place, instead of copying a whole result, and the results differ.
 
-    It does so for matrices of any strides, but only for contiguous batch dimensions if there are several.
+    It does so for matrices of any strides, but if there are several batch dimensions, only if they are contiguous.
     """
     if t._layout_.dense:
-        return False  # no elements share memory: the results are the same
+        return False  # elements do not overlap
     step = t.shape[-1] * t.shape[-2]
     for d in range(t.dim() - 3, -1, -1) if t.dim() > 3 else ():
         if t.stride(d) != step and (d > 0 or (t.stride(d) != 0 and t.shape[d] != 1)):
@@ -108,31 +110,31 @@ def _writes_only_zeros(t: Tensor) -> bool:
     return True
 
 
-def _declare_inplace(plain: Op, triangle: Callable[[numpy.ndarray, int], numpy.ndarray]) -> None:
-    """Publishes the in-place variant, which writes nothing but zeros into its argument."""
+def _declare_inplace(op: Op, triangle: Callable[[numpy.ndarray, int], numpy.ndarray]) -> None:
+    """Publishes the in-place variant, which writes only zeros to a tensor whose elements overlap."""
 
     def body(input, diagonal, *, stride):
-        kept = _kept(triangle(numpy.ones(type_of(input).shape, bool), diagonal), stride)
-        return select(np.asarray(kept), input, _nothing(input))
+        unchanged = _unchanged(triangle(numpy.ones(type_of(input).shape, bool), diagonal), stride)
+        return select(np.asarray(unchanged), input, _zeros_like(input))
 
-    name = plain.name
-    shared = aten(
+    name = op.name
+    overlapping = aten(
         f"{name}(Tensor self, SymInt diagonal=0, *, SymInt[]? stride=None) -> Tensor",
         node=f"{name.capitalize()}Backward0", saves="diagonal", names="", check=_check_triangle(name),
         overlap=Overlap(itself=True),
     )(body)  # fmt: skip
 
-    @shared.backward
-    def back(ct: Any, diagonal: int) -> Any:
-        return plain.body(ct, diagonal)
+    @overlapping.backward
+    def backward(ct: Any, diagonal: int) -> Any:
+        return op.body(ct, diagonal)
 
     def public(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if isinstance(input, Tensor) and input.dim() > 1 and _writes_only_zeros(input):
-            return shared.inplace(input, *args, stride=tuple(input.stride()), **kwargs)
-        return plain.inplace(input, *args, **kwargs)
+            return overlapping.inplace(input, *args, stride=tuple(input.stride()), **kwargs)
+        return op.inplace(input, *args, **kwargs)
 
     public.__name__ = public.__qualname__ = f"{name}_"
-    public.__doc__ = f"As ``{name}``, written into the tensor, elements of which may share memory."
+    public.__doc__ = f"``{name}``, written into the tensor, whose elements may overlap in memory."
     schema = f"{name}_(Tensor(a!) self, SymInt diagonal=0) -> Tensor(a!)"
     composite(schema, names=f"Tensor.{name}_", errors="own")(public)
 
@@ -153,10 +155,10 @@ def _check_diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int 
     arguments=Arguments(static="dim1 dim2"),
 )  # fmt: skip
 def diag_embed(input, offset, dim1, dim2):
-    """The last dimension as the diagonal of matrices.
+    """Matrices whose diagonals are the last dimension of the tensor.
 
     Args:
-        offset: how far to the right of the main diagonal.
+        offset: the diagonal; positive above the main one.
         dim1, dim2: the dimensions of the matrices in the result.
 
     Example:
@@ -170,17 +172,16 @@ def diag_embed(input, offset, dim1, dim2):
         a, b, offset = b, a, -offset
     size = n + abs(offset)
     first = offset if offset > 0 else -offset * size
-    wide = size + 1
-    # In the flattened matrix the diagonal's elements are a row and one element apart.
+    step = size + 1  # between the elements of a diagonal in the flattened matrix
     zero = type_of(input).dtype.type(0)
-    spread = pad_edges(
+    flat_matrix = pad_edges(
         input,
         zero,
         low=(0,) * len(lead) + (first,),
-        high=(0,) * len(lead) + (size * size - first - max((n - 1) * wide + 1, 0),),
-        interior=(0,) * len(lead) + (wide - 1,),
+        high=(0,) * len(lead) + (size * size - first - max((n - 1) * step + 1, 0),),
+        interior=(0,) * len(lead) + (step - 1,),
     )
-    made = reshaped(spread, shape=(*lead, size, size))
+    made = reshaped(flat_matrix, shape=(*lead, size, size))
     order = list(range(len(lead)))
     order.insert(a, len(lead))
     order.insert(b, len(lead) + 1)
@@ -208,8 +209,8 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """The matrix with a vector on its diagonal, or the diagonal of a matrix.
 
     Args:
-        input: one or two dimensions.
-        diagonal: how far to the right of the main diagonal.
+        input: a vector or a matrix.
+        diagonal: the diagonal; positive above the main one.
 
     Raises:
         RuntimeError: for other numbers of dimensions.
@@ -260,7 +261,7 @@ def _block_diag(tensors):
 
 @function("torch.block_diag")
 def block_diag(*tensors: Tensor) -> Tensor:
-    """Matrices along the diagonal of one matrix; vectors are rows, 0-d tensors are matrices of one element.
+    """The block-diagonal matrix of matrices; vectors are rows, 0-d tensors are matrices of one element.
 
     Raises:
         RuntimeError: for more than two dimensions.
@@ -276,32 +277,32 @@ def block_diag(*tensors: Tensor) -> Tensor:
     return _block_diag(tuple(found))
 
 
-# ---------------------------------------------------------------- triangles' indices
+# ---------------------------------------------------------------- indices of triangular parts
 
 
-def _triangle(
+def _triangle_indices(
     name: str, row: int, col: int, offset: int, dtype: Dtype | None, upper: bool, options: dict[str, Any]
 ) -> Tensor:
-    for what, n in (("row", row), ("col", col)):
+    for argument, n in (("row", row), ("col", col)):
         if n < 0:
-            raise RuntimeError(f"{what} must be non-negative, got{n}")
+            raise RuntimeError(f"{argument} must be non-negative, got{n}")
     dtype = int64 if dtype is None else dtype
     if dtype.category != int64.category:
         raise RuntimeError(f"\"{name}\" not implemented for '{dtype.scalar_name}'")
 
-    def places() -> numpy.ndarray:
+    def indices() -> numpy.ndarray:
         rows, columns = numpy.indices((row, col))
         inside = columns - rows >= offset if upper else columns - rows <= offset
         return numpy.stack([rows[inside], columns[inside]])
 
-    count = row * col - _lower(row, col, offset - 1) if upper else _lower(row, col, offset)
-    return from_table((name, row, col, offset), (2, count), places, dtype, place(options.get("device")))
+    count = row * col - _lower_count(row, col, offset - 1) if upper else _lower_count(row, col, offset)
+    return from_table((name, row, col, offset), (2, count), indices, dtype, place(options.get("device")))
 
 
-def _lower(row: int, col: int, offset: int) -> int:
+def _lower_count(row: int, col: int, offset: int) -> int:
     """The number of elements of a matrix on and below a diagonal."""
-    first = min(row, max(0, -offset))  # the first row that has such elements
-    full = min(row, max(first, col - offset - 1))  # the first row all of whose elements are below
+    first = min(row, max(0, -offset))  # the first row that contains such elements
+    full = min(row, max(first, col - offset - 1))  # the first row that consists of such elements
     return (full - first) * (first + full + 1 + 2 * offset) // 2 + (row - full) * col
 
 
@@ -318,7 +319,7 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = N
         tensor([[0, 1, 1],
                 [0, 0, 1]])
     """
-    return _triangle("tril_indices", row, col, offset, dtype, False, options)
+    return _triangle_indices("tril_indices", row, col, offset, dtype, False, options)
 
 
 @composite(
@@ -334,7 +335,7 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = N
         tensor([[0, 0, 1],
                 [0, 1, 1]])
     """
-    return _triangle("triu_indices", row, col, offset, dtype, True, options)
+    return _triangle_indices("triu_indices", row, col, offset, dtype, True, options)
 
 
 # ---------------------------------------------------------------- repeat_interleave
@@ -349,7 +350,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     """Each element along a dimension repeated consecutively.
 
     Args:
-        input: any size; without ``repeats``, how often each of the indices 0, 1, … is repeated.
+        input: a tensor; without ``repeats``, the counts, and the indices 0, 1, … are repeated.
         repeats: a count, or one for each element along ``dim``.
         dim: the dimension; None for the flattened tensor.
         output_size: the size of the result along ``dim``, if it is known.

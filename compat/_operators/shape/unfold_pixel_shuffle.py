@@ -1,4 +1,4 @@
-"""Blocks of images as columns (``unfold``, ``fold``), ``pixel_shuffle`` and ``channel_shuffle``."""
+"""``unfold``, ``fold``, ``pixel_shuffle``, ``pixel_unshuffle``, ``channel_shuffle``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from funcgrad.primitives.shape import concatenate, full, pad, reshape, slice_, t
 
 Ints = tuple[int, ...]
 
-# ---------------------------------------------------------------- blocks as columns
+# ---------------------------------------------------------------- unfold and fold
 
 
 def _counts(spatial: Sequence[int], kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Ints:
@@ -30,10 +30,10 @@ def _counts(spatial: Sequence[int], kernel: Ints, dilation: Ints, padding: Ints,
     return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, d, p, s in rows)
 
 
-def _check_blocks(**given: Ints) -> None:
-    for what, value in given.items():
+def _check_lengths(**arguments: Ints) -> None:
+    for name, value in arguments.items():
         if len(value) != 2:
-            raise RuntimeError(f"It is expected {what} equals to 2, but got size {len(value)}")
+            raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(value)}")
 
 
 def _check_numbers(kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> None:
@@ -43,10 +43,10 @@ def _check_numbers(kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) ->
         ("padding", "pad_height", "pad_width", padding, 0),
         ("stride", "stride_height", "stride_width", stride, 1),
     )
-    for what, height, width, value, least in rows:
+    for name, height, width, value, least in rows:
         if min(value) < least:
-            must = "greater than zero" if least else "non-negative"
-            raise RuntimeError(f"{what} should be {must}, but got {height}: {value[0]} {width}: {value[1]}")
+            condition = "greater than zero" if least else "non-negative"
+            raise RuntimeError(f"{name} should be {condition}, but got {height}: {value[0]} {width}: {value[1]}")
 
 
 def _refuse_integers(name: str, input: Tensor) -> None:
@@ -59,14 +59,13 @@ def _pair(values: Sequence[int]) -> str:
 
 
 def _check_columns(input: Tensor, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> None:
-    _check_blocks(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
+    _check_lengths(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
     _check_numbers(kernel_size, dilation, padding, stride)
     size = tuple(input.shape)
     n = len(size)
     if n < 3:
-        missing = min(n, 2)
         raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-max(n, 1)}, {max(n, 1) - 1}], but got {missing})"
+            f"Dimension out of range (expected to be in range of [{-max(n, 1)}, {max(n, 1) - 1}], but got {min(n, 2)})"
         )
     if n not in (3, 4) or not prod(size[n - 3 :]):
         raise RuntimeError(
@@ -98,7 +97,7 @@ def _corners(kernel: Ints, dilation: Ints) -> list[Ints]:
     ),
 )  # fmt: skip
 def im2col(input, kernel_size, dilation, padding, stride):
-    """The blocks of an image, each a column."""
+    """The blocks of an image as columns."""
     *lead, _, _ = type_of(input).shape
     counts = _counts(type_of(input).shape[-2:], kernel_size, dilation, padding, stride)
     edges = (*(0 for _ in lead), *padding)
@@ -116,7 +115,7 @@ def im2col(input, kernel_size, dilation, padding, stride):
 
 
 def _check_folded(input, output_size, kernel_size, dilation, padding, stride):
-    _check_blocks(output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
+    _check_lengths(output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
     _check_numbers(kernel_size, dilation, padding, stride)
     size = tuple(input.shape)
     n = len(size)
@@ -155,7 +154,7 @@ def _check_folded(input, output_size, kernel_size, dilation, padding, stride):
     node="Col2ImBackward0", saves="dilation kernel_size padding stride", names="_C._nn.col2im", check=_check_folded,
 )  # fmt: skip
 def col2im(input, output_size, kernel_size, dilation, padding, stride):
-    """Columns of blocks added up to an image."""
+    """The image that is the sum of blocks, given as columns."""
     *batch, rows, _ = type_of(input).shape
     counts = _counts(output_size, kernel_size, dilation, padding, stride)
     lead = (*batch, rows // prod(kernel_size))
@@ -163,18 +162,18 @@ def col2im(input, output_size, kernel_size, dilation, padding, stride):
     wide = tuple(n + 2 * p for n, p in zip(output_size, padding))
     zero, none = type_of(input).dtype.type(0), (0,) * len(lead)
     total = full(zero, (*lead, *wide))
-    together = np.logical_or if type_of(input).dtype == numpy.bool_ else np.add
+    add = np.logical_or if type_of(input).dtype == numpy.bool_ else np.add
     for i, corner in enumerate(_corners(kernel_size, dilation)):
         part = slice_(parts, start=(*none, i, 0, 0), limit=(*lead, i + 1, *counts), strides=(1,) * (len(lead) + 3))
         after = (w - c - (n - 1) * s - 1 for w, c, n, s in zip(wide, corner, counts, stride))
-        spread = pad(
+        placed = pad(
             reshape(part, shape=(*lead, *counts)),
             zero,
             low=(*none, *corner),
             high=(*none, *after),
             interior=(*none, *(s - 1 for s in stride)),
         )
-        total = together(total, spread)
+        total = add(total, placed)
     limit = tuple(p + n for p, n in zip(padding, output_size))
     return slice_(total, start=(*none, *padding), limit=(*lead, *limit), strides=(1,) * (len(lead) + 2))
 
@@ -185,17 +184,17 @@ def _two(value: Any) -> Ints:
 
 @function("F.unfold")
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """The blocks of images, each a column: (batch, channels, height, width) to (batch, channels * block, blocks).
+    """The blocks of images as columns: (batch, channels, height, width) to (batch, channels * block size, blocks).
 
     Args:
         input: images, with or without a batch.
         kernel_size: the size of a block, a number or two; so are the next three.
         dilation: the step within a block.
-        padding: how many zeros are added on every side.
+        padding: the number of zeros added on every side.
         stride: the step between blocks.
 
     Raises:
-        RuntimeError: if these do not match the input.
+        RuntimeError: for arguments that are invalid for the size of the input.
 
     Example:
         >>> torch.nn.functional.unfold(torch.arange(6.0).reshape(1, 1, 2, 3), 2)
@@ -211,7 +210,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """Columns of blocks summed to images: the inverse of ``unfold`` if blocks do not overlap.
+    """The images that are sums of blocks, given as columns: the inverse of ``unfold`` if blocks do not overlap.
 
     Args:
         input: columns, with or without a batch.
@@ -219,7 +218,7 @@ def fold(
         kernel_size, dilation, padding, stride: as for ``unfold``.
 
     Raises:
-        RuntimeError: if these do not match the input.
+        RuntimeError: for arguments that are invalid for the size of the input.
 
     Example:
         >>> torch.nn.functional.fold(torch.ones(1, 2, 2), (1, 3), (1, 2))
@@ -232,17 +231,17 @@ def fold(
 # ---------------------------------------------------------------- pixel_shuffle and channel_shuffle
 
 
-def _kept(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+def _format_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     return [format_strides(given["input"], types[0].shape)]
 
 
-def _check_pixels(name: str, input: Tensor, what: str, factor: int) -> None:
+def _check_pixels(name: str, input: Tensor, argument: str, factor: int) -> None:
     if input.dim() < 3:
         raise RuntimeError(
             f"{name} expects input to have at least 3 dimensions, but got input with {input.dim()} dimension(s)"
         )
     if factor <= 0:
-        raise RuntimeError(f"{name} expects a positive {what}, but got {factor}")
+        raise RuntimeError(f"{name} expects a positive {argument}, but got {factor}")
 
 
 def _check_shuffle(input: Tensor, upscale_factor: int) -> None:
@@ -254,7 +253,7 @@ def _check_shuffle(input: Tensor, upscale_factor: int) -> None:
         )
 
 
-def _moved(x: Any, shape: Sequence[int], order: Sequence[int], lead: int) -> Any:
+def _permuted(x: Any, shape: Sequence[int], order: Sequence[int], lead: int) -> Any:
     """An array reshaped to ``shape`` after its first ``lead`` dimensions, the new ones permuted by ``order``."""
     parts = reshape(x, shape=(*type_of(x).shape[:lead], *shape))
     return transpose(parts, permutation=(*range(lead), *(lead + o for o in order)))
@@ -262,7 +261,8 @@ def _moved(x: Any, shape: Sequence[int], order: Sequence[int], lead: int) -> Any
 
 @aten(
     "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
-    node="PixelShuffleBackward0", saves="upscale_factor", names="torch.pixel_shuffle F.pixel_shuffle", layout=_kept,
+    node="PixelShuffleBackward0", saves="upscale_factor", names="torch.pixel_shuffle F.pixel_shuffle",
+    layout=_format_strides,
     check=_check_shuffle, out=False,
 )  # fmt: skip
 def pixel_shuffle(input, upscale_factor):
@@ -272,7 +272,7 @@ def pixel_shuffle(input, upscale_factor):
         upscale_factor: r.
 
     Raises:
-        RuntimeError: if the number of channels is not divisible.
+        RuntimeError: if the number of channels is not divisible by ``r²``.
 
     Example:
         >>> torch.pixel_shuffle(torch.arange(4).reshape(4, 1, 1), 2)
@@ -281,16 +281,16 @@ def pixel_shuffle(input, upscale_factor):
     """
     *lead, c, h, w = type_of(input).shape
     r = upscale_factor
-    moved = _moved(input, (c // r**2, r, r, h, w), (0, 3, 1, 4, 2), len(lead))
+    moved = _permuted(input, (c // r**2, r, r, h, w), (0, 3, 1, 4, 2), len(lead))
     return reshape(moved, shape=(*lead, c // r**2, h * r, w * r))
 
 
 def _check_unshuffle(input: Tensor, downscale_factor: int) -> None:
     _check_pixels("pixel_unshuffle", input, "downscale_factor", downscale_factor)
-    for what, d in (("height", -2), ("width", -1)):
+    for name, d in (("height", -2), ("width", -1)):
         if input.shape[d] % downscale_factor:
             raise RuntimeError(
-                f"pixel_unshuffle expects {what} to be divisible by downscale_factor, but input.size({d})="
+                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({d})="
                 f"{input.shape[d]} is not divisible by {downscale_factor}"
             )
 
@@ -298,7 +298,7 @@ def _check_unshuffle(input: Tensor, downscale_factor: int) -> None:
 @aten(
     "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
     node="PixelUnshuffleBackward0", saves="downscale_factor", names="torch.pixel_unshuffle F.pixel_unshuffle",
-    layout=_kept, check=_check_unshuffle, out=False,
+    layout=_format_strides, check=_check_unshuffle, out=False,
 )  # fmt: skip
 def pixel_unshuffle(input, downscale_factor):
     """The inverse of ``pixel_shuffle``: moves spatial positions into channels.
@@ -309,7 +309,7 @@ def pixel_unshuffle(input, downscale_factor):
     """
     *lead, c, h, w = type_of(input).shape
     r = downscale_factor
-    moved = _moved(input, (c, h // r, r, w // r, r), (0, 2, 4, 1, 3), len(lead))
+    moved = _permuted(input, (c, h // r, r, w // r, r), (0, 2, 4, 1, 3), len(lead))
     return reshape(moved, shape=(*lead, c * r**2, h // r, w // r))
 
 
@@ -327,7 +327,8 @@ def _check_channels(input: Tensor, groups: int) -> None:
 
 @aten(
     "channel_shuffle(Tensor self, SymInt groups) -> Tensor",
-    node="ChannelShuffleBackward0", saves="groups", names="torch.channel_shuffle F.channel_shuffle", layout=_kept,
+    node="ChannelShuffleBackward0", saves="groups", names="torch.channel_shuffle F.channel_shuffle",
+    layout=_format_strides,
     check=_check_channels, out=False,
 )  # fmt: skip
 def channel_shuffle(input, groups):
@@ -337,7 +338,7 @@ def channel_shuffle(input, groups):
         groups: the number of groups of channels, which are the second dimension.
 
     Raises:
-        RuntimeError: if the number of channels is not divisible.
+        RuntimeError: if the number of channels is not divisible by ``groups``.
 
     Example:
         >>> torch.channel_shuffle(torch.arange(4).reshape(1, 4, 1), 2).flatten()
@@ -346,4 +347,4 @@ def channel_shuffle(input, groups):
     shape = type_of(input).shape
     rest = tuple(range(2, len(shape)))
     order = (1, 0, *rest)
-    return reshape(_moved(input, (groups, shape[1] // groups, *shape[2:]), order, 1), shape=shape)
+    return reshape(_permuted(input, (groups, shape[1] // groups, *shape[2:]), order, 1), shape=shape)

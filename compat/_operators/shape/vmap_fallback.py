@@ -1,4 +1,4 @@
-"""Operations that ``vmap`` runs one batch element at a time, because the sizes of their results depend on values."""
+"""A ``vmap`` rule that loops over batch elements, for operations whose results have sizes that depend on values."""
 
 from __future__ import annotations
 
@@ -19,29 +19,32 @@ Function = Callable[..., Tensor]
 
 
 def sequential_vmap(name: str) -> Callable[[Function], Function]:
-    """Declares that ``vmap`` calls a function, which has no derivatives, with one batch element after the other.
+    """Makes ``vmap`` call a function, which is not differentiable, for one batch element after the other.
 
-    All its results must have the same size.
+    All results must have the same size.
 
     Args:
-        name: its name in the warning.
+        name: the operator's name in the warning.
     """
 
     def declare(function: Function) -> Function:
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Tensor:
-            over = _innermost((*args, *kwargs.values()))
-            if over is None:
+            batching = _innermost((*args, *kwargs.values()))
+            if batching is None:
                 return function(*args, **kwargs)
             warn(
                 f"There is a performance drop because aten::{name} is called with one batch element after the other: "
                 "sizes of its results depend on values."
             )
-            found = [
-                call(*[_of(x, over, i) for x in args], **{key: _of(x, over, i) for key, x in kwargs.items()})
-                for i in range(over.size)
+            results = [
+                call(
+                    *[_batch_element(x, batching, i) for x in args],
+                    **{key: _batch_element(x, batching, i) for key, x in kwargs.items()},
+                )
+                for i in range(batching.size)
             ]
-            return tensor_of(BatchTracer(over, elements(stack(found)), 0))
+            return tensor_of(BatchTracer(batching, elements(stack(results)), 0))
 
         return call
 
@@ -49,14 +52,14 @@ def sequential_vmap(name: str) -> Callable[[Function], Function]:
 
 
 def _innermost(arguments: tuple) -> Batching | None:
-    """The innermost ``vmap`` over which an argument differs."""
+    """The innermost ``vmap`` that batches an argument."""
     traced = [x for x in arguments if isinstance(x, Tensor) and x._storage_.base.traced]
     return max((m for x in traced for m in vmap_checks.maps(x._storage_.buffer)), key=lambda m: m.level, default=None)
 
 
-def _of(x: Any, over: Batching, i: int) -> Any:
+def _batch_element(x: Any, batching: Batching, i: int) -> Any:
     """An argument for one batch element."""
-    if not isinstance(x, Tensor) or over not in vmap_checks.maps(x._storage_.buffer):
+    if not isinstance(x, Tensor) or batching not in vmap_checks.maps(x._storage_.buffer):
         return x
     value = elements(x)
     while isinstance(value, ForwardTracer | ReverseTracer):

@@ -9,12 +9,12 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import Once
 from compat._core.types.memory_format import LAYOUTS
-from compat._operators.create.legacy_constructors import OfDtype
+from compat._operators.create.legacy_constructors import LegacyTensorType
 from compat._operators.sparse.conversion import sparse_coo_tensor
 from compat._operators.sparse.tensor import SparseTensor
 
 
-class _OfSparse(OfDtype):
+class _SparseType(LegacyTensorType):
     """The metaclass of the legacy types: sparse tensors of their dtype are their instances."""
 
     def __instancecheck__(self, instance: object) -> bool:
@@ -44,7 +44,7 @@ def _declare(dtype: dtypes.dtype) -> Any:
         "is_xpu": False,
         "__doc__": f"The legacy type of sparse tensors of ``{dtype}``: a constructor, and a type for ``isinstance``.",
     }
-    return _OfSparse(f"{dtype.scalar_name}Tensor", (), members)
+    return _SparseType(f"{dtype.scalar_name}Tensor", (), members)
 
 
 for _dtype in (

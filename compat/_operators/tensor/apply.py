@@ -11,15 +11,15 @@ from compat._operators.create.factories import converted_number
 from compat._operators.create.from_data import tensor
 
 
-def _written(self: Tensor, name: str, others: Sequence[Tensor], callable: Callable[..., Any]) -> Tensor:
+def _apply_in_place(self: Tensor, name: str, others: Sequence[Tensor], callable: Callable[..., Any]) -> Tensor:
     for t in (self, *others):
         if t.requires_grad:
             raise RuntimeError(
                 f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
             )
-    for place, other in zip(("other",) if len(others) == 1 else ("x", "y"), others):
+    for argument, other in zip(("other",) if len(others) == 1 else ("x", "y"), others):
         if other.dtype is not self.dtype:
-            raise TypeError(f"{name}: expected {self.type()} for '{place}' (got {other.type()})")
+            raise TypeError(f"{name}: expected {self.type()} for '{argument}' (got {other.type()})")
     columns = [t.expand(self.shape).reshape(-1).tolist() for t in (self, *others)]
     made = [converted_number(_number(callable(*row)), self.dtype) for row in zip(*columns)]
     # The version is not changed, as in PyTorch.
@@ -47,21 +47,21 @@ def apply_(self: Tensor, callable: Callable[[Any], Any], /) -> Tensor:
         >>> torch.tensor([1.0, 2.0]).apply_(lambda x: x * x)
         tensor([1., 4.])
     """
-    return _written(self, "apply_", (), callable)
+    return _apply_in_place(self, "apply_", (), callable)
 
 
 @function("Tensor.map_")
 def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any], /) -> Tensor:
-    """Replaces every element by ``callable(element, other)``, where ``other`` is that of ``tensor``, broadcast.
+    """Replaces every element by ``callable(element, other)``, where ``other`` is the element of ``tensor``, broadcast.
 
     Raises:
-        RuntimeError: if one requires grad.
+        RuntimeError: if a tensor requires grad.
         TypeError: for another dtype.
     """
-    return _written(self, "map_", (tensor,), callable)
+    return _apply_in_place(self, "map_", (tensor,), callable)
 
 
 @function("Tensor.map2_")
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any], /) -> Tensor:
     """``map_`` with the elements of two tensors."""
-    return _written(self, "map2_", (x, y), callable)
+    return _apply_in_place(self, "map2_", (x, y), callable)

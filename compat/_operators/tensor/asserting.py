@@ -15,7 +15,7 @@ from compat._core.types import dtype
 from compat._core.types.errors import warn
 from compat._operators.arguments import tensor_argument
 
-_UNSAID = (
+_DEFAULT_MESSAGE = (
     "Expected cond to be True, but got False. (Could this error message be improved? If so, please report an "
     "enhancement request to PyTorch.)"
 )
@@ -24,7 +24,7 @@ Message = Callable[[], Any] | None
 
 def _fail(error: type[Exception], message: Message) -> None:
     if message is None:
-        raise error(_UNSAID)
+        raise error(_DEFAULT_MESSAGE)
     if not callable(message):
         raise TypeError("message must be a callable")
     raise error(str(message()))
@@ -60,7 +60,7 @@ def check_with(error_type: type[Exception], cond: bool, message: Message = None)
 
 @function("torch._check_tensor_all_with")
 def check_tensor_all_with(error_type: type[Exception], cond: Tensor, message: Message = None) -> None:
-    """As ``check_with``, for all elements of a bool tensor.
+    """Raises an error of a type unless all elements of a bool tensor are true; arguments as for ``check_with``.
 
     Example:
         >>> check_tensor_all_with(ValueError, torch.tensor([True, True]))
@@ -80,8 +80,8 @@ def _publish_check(name: str, error: type[Exception], every: bool = False) -> No
         run(error, cond, message)
 
     check.__name__ = check.__qualname__ = name
-    what = "all elements of a bool tensor are true" if every else "a condition holds"
-    check.__doc__ = f"Raises ``{error.__name__}`` unless {what}; ``message`` is called for its text."
+    condition = "all elements of a bool tensor are true" if every else "a condition holds"
+    check.__doc__ = f"Raises ``{error.__name__}`` unless {condition}; ``message`` is a function that returns its text."
     publish(check, f"torch.{name}")
 
 

@@ -1,7 +1,9 @@
-"""Rare attributes of tensors: deprecated names, predicates, protocols of NumPy and Python."""
+"""Less common attributes of tensors: deprecated names, memory order, sparse and quantized names, NumPy's protocols."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from compat._core.types.errors import refusal
 from compat._core.types.memory_format import memory_format, scalar_layout_name
 from compat._operators.arguments import tensors_argument
 from compat._operators.create.factories import empty_strided
-from compat._operators.create.from_buffer import over
+from compat._operators.create.from_buffer import over_array
 from compat._operators.view.shape import view_size
 
 publish(TypedStorage, "torch.TypedStorage")
@@ -28,7 +30,7 @@ publish(Tensor.grad, "Tensor._grad")
 
 @function("Tensor.storage_type")
 def storage_type(self: Tensor) -> Any:
-    """The class of its deprecated typed storage; None for a dtype without one.
+    """The class of typed storages, which are deprecated, for its dtype; None for a dtype without one.
 
     Example:
         >>> torch.zeros(2).storage_type()
@@ -78,11 +80,11 @@ def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     """The dimensions in memory order, outermost first.
 
     Args:
-        ambiguity_check: whether the strides must determine the order uniquely; or memory formats, of which the tensor
-            may match at most one.
+        ambiguity_check: True to require strides that determine the order uniquely; or a list of memory formats, of
+            which the tensor may match at most one.
 
     Raises:
-        RuntimeError: if it is ambiguous and ``ambiguity_check`` is given.
+        RuntimeError: for an ambiguous order, if ``ambiguity_check`` is given.
         TypeError: for an invalid ``ambiguity_check``.
 
     Example:
@@ -154,14 +156,14 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
 
 # ---------------------------------------------------------------- dense, not quantized
 
-publish(property(lambda self: None, doc="A name that it was given, of which there is none: None."), "Tensor.name")
+publish(property(lambda self: None, doc="The name of the tensor: always None."), "Tensor.name")
 publish(Tensor.dim, "Tensor.dense_dim")
 publish(Tensor.data_ptr, "Tensor.const_data_ptr")
 
 
 @composite("sparse_dim(Tensor self) -> int", names="Tensor.sparse_dim", errors="own")
 def sparse_dim(self: Tensor) -> int:
-    """The number of sparse dimensions: none."""
+    """The number of sparse dimensions: 0 for a dense tensor."""
     return 0
 
 
@@ -170,7 +172,7 @@ def sparse_dim(self: Tensor) -> int:
     names="Tensor.to_dense", errors="before",
 )  # fmt: skip
 def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-    """The tensor itself, which is dense."""
+    """The tensor itself, converted to ``dtype`` if it is given: the tensor is dense."""
     return self if dtype is None else self.to(dtype)
 
 
@@ -180,47 +182,49 @@ def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
     names="Tensor.dequantize torch.dequantize",
 )
 def dequantize(input: Any) -> Any:
-    """The tensor, or a list of tensors, in float32; they are not quantized."""
+    """The tensor in float32, or a list of tensors unchanged: they are not quantized."""
     return input.float() if isinstance(input, Tensor) else tensors_argument("dequantize", input)
 
 
-def _only_sparse(name: str, wanted: str) -> None:
+def _only_sparse(name: str, error: type[Exception], error_for: Callable[[Tensor], Exception]) -> None:
+    """Publishes a method that raises an error for dense tensors."""
+
     def refuse(self: Tensor) -> Tensor:
-        raise RuntimeError(f"{name} expected {wanted} layout but got {scalar_layout_name(self.layout)}")
+        raise error_for(self)
 
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = "For sparse tensors only.\n\nRaises:\n    RuntimeError: for any other tensor."
+    refuse.__doc__ = f"For sparse tensors only.\n\nRaises:\n    {error.__name__}: for any other tensor."
     function(f"Tensor.{name}")(refuse)
 
 
-for _name in ("coalesce", "is_coalesced", "indices"):
-    _only_sparse(_name, "sparse coordinate tensor")
-_only_sparse("values", "sparse tensor")
-for _name in ("crow_indices", "col_indices"):
-    _only_sparse(_name, "sparse row compressed tensor")
-for _name in ("ccol_indices", "row_indices"):
-    _only_sparse(_name, "sparse column compressed tensor")
+def _layout_error(name: str, expected: str, self: Tensor) -> Exception:
+    return RuntimeError(f"{name} expected {expected} layout but got {scalar_layout_name(self.layout)}")
 
 
-def _only_of_sparse(name: str) -> None:
-    def refuse(self: Tensor) -> Tensor:
-        raise refusal(f"aten::{name}", "CPU")
+for _expected, _names in {
+    "sparse coordinate tensor": ("coalesce", "is_coalesced", "indices"),
+    "sparse tensor": ("values",),
+    "sparse row compressed tensor": ("crow_indices", "col_indices"),
+    "sparse column compressed tensor": ("ccol_indices", "row_indices"),
+}.items():
+    for _name in _names:
+        _only_sparse(_name, RuntimeError, partial(_layout_error, _name, _expected))
 
-    refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = "For sparse tensors only.\n\nRaises:\n    NotImplementedError: for any other tensor."
-    function(f"Tensor.{name}")(refuse)
+
+def _backend_error(name: str, self: Tensor) -> Exception:
+    return refusal(f"aten::{name}", "CPU")
 
 
 for _name in ("_nnz", "_indices", "_values", "_dimI", "_dimV"):
-    _only_of_sparse(_name)
+    _only_sparse(_name, NotImplementedError, partial(_backend_error, _name))
 
-# ---------------------------------------------------------------- NumPy's and Python's
+# ---------------------------------------------------------------- protocols of NumPy and Python
 
 
 @function("Tensor.__array_wrap__")
 def array_wrap(self: Tensor, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Tensor:
-    """A tensor over the array result of a NumPy function of a tensor."""
-    return over(np.asarray(array.astype(np.uint8) if array.dtype == np.bool_ else array))
+    """A tensor over ``array``, the result of a NumPy function of this tensor."""
+    return over_array(np.asarray(array.astype(np.uint8) if array.dtype == np.bool_ else array))
 
 
 @function("Tensor.__delitem__")

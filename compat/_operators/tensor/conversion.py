@@ -1,4 +1,4 @@
-"""The values of a tensor: as NumPy arrays, as Python numbers, as text."""
+"""Conversion of tensors to NumPy arrays, Python numbers and text; copying and pickling."""
 
 from __future__ import annotations
 
@@ -31,20 +31,21 @@ from funcgrad.core.errors import explained, is_library
 from funcgrad.core.tracing import Tracer
 
 
-def _check_constant(buffer: Any, asked: str) -> None:
-    """Whether who called a function of this module may have numbers of what is traced; not asked for what is shown."""
+def _check_constant(buffer: Any, conversion: str) -> None:
+    """Checks that the calling program may convert traced values to constants; it always may, to format a number."""
     frame = sys._getframe(1)
     while is_library(frame.f_code.co_filename) and frame.f_back is not None:
         frame = frame.f_back
-    if not (asked == "float()" and formatting(frame)):
-        vmap_checks.check_constant(buffer, asked, frame)
+    if not (conversion == "float()" and formatting(frame)):
+        vmap_checks.check_constant(buffer, conversion, frame)
 
 
-def _number(t: Tensor, asked: str = "item()", constant: str = "") -> Any:
-    """The one element of a tensor.
+def _number(t: Tensor, function: str = "item()", constant: str = "") -> Any:
+    """The only element of a tensor.
 
     Args:
-        constant: the function that makes a constant of it, if requested.
+        function: the function that reads the element, for error messages.
+        constant: the function that makes a constant of a traced element; empty if none does.
     """
     if t._view_ is not None:
         refresh(t)
@@ -52,7 +53,7 @@ def _number(t: Tensor, asked: str = "item()", constant: str = "") -> Any:
         read = strided_access.read(runtime.ready(t._storage_.buffer), t._layout_, t._offset_)
         if constant:
             _check_constant(read, constant)
-        return np.asarray(vmap_checks.concrete(read, asked)).item()
+        return np.asarray(vmap_checks.concrete(read, function)).item()
     value = strided_access.number(t._storage_.buffer, t._layout_, t._offset_)
     return float(value) if t._layout_.dtype is dtypes.bfloat16 else value
 
@@ -62,7 +63,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """The values as a NumPy array that shares the tensor's memory.
 
     Args:
-        force: detach, and resolve conjugation and negation, instead of raising.
+        force: whether to detach, and resolve conjugation and negation, instead of raising an error.
 
     Raises:
         RuntimeError: if it requires grad, or is a conjugate or negative view.
@@ -106,14 +107,14 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
 
 @function("Tensor.__array__")
 def to_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-    """The array for ``numpy.asarray``: over the tensor's memory, unless it needs another dtype.
+    """The array for ``numpy.asarray``: over the tensor's memory unless another dtype or a copy is requested.
 
     Args:
         dtype: the array's dtype.
-        copy: whether it must, or must not (False), be a copy.
+        copy: True for a copy, False to raise an error instead of copying.
 
     Raises:
-        ValueError: if it must not be a copy but be of another dtype.
+        ValueError: for another dtype with ``copy=False``.
     """
     array = self.numpy()
     if copy is False:
@@ -126,7 +127,7 @@ def item(self: Tensor) -> Any:
     """The value of a tensor of one element, as a Python number.
 
     Raises:
-        RuntimeError: if it has more or fewer.
+        RuntimeError: for another number of elements.
 
     Example:
         >>> import compat as torch
@@ -157,14 +158,14 @@ def tolist(self: Tensor) -> Any:
 
 @function("Tensor.__bool__", "Tensor.__nonzero__")
 def to_bool(self: Tensor) -> bool:
-    """Whether the one element is not zero.
+    """Whether the only element is not zero.
 
     Raises:
-        RuntimeError: if it has not one element.
+        RuntimeError: for another number of elements.
     """
     if self._layout_.numel != 1:
-        few = "no values" if self._layout_.numel == 0 else "more than one value"
-        raise explained(RuntimeError(f"Boolean value of Tensor with {few} is ambiguous"), "one-value")
+        count = "no values" if self._layout_.numel == 0 else "more than one value"
+        raise explained(RuntimeError(f"Boolean value of Tensor with {count} is ambiguous"), "one-value")
     return bool(_number(self, "bool()"))
 
 
@@ -192,28 +193,28 @@ def _scalar(self: Tensor, convert: Callable[[Any], Any]) -> Any:
 
 @function("Tensor.__int__", "Tensor.__long__")
 def to_int(self: Tensor) -> int:
-    """The one element as an ``int``."""
+    """The only element as an ``int``."""
     return _scalar(self, int)
 
 
 @function("Tensor.__float__")
 def to_float(self: Tensor) -> float:
-    """The one element as a ``float``."""
+    """The only element as a ``float``."""
     return _scalar(self, float)
 
 
 @function("Tensor.__complex__")
 def to_complex(self: Tensor) -> complex:
-    """The one element as a ``complex``."""
+    """The only element as a ``complex``."""
     return _scalar(self, complex)
 
 
 @function("Tensor.__index__")
 def to_index(self: Tensor) -> int:
-    """The one element, an integer, as an index.
+    """The only element as an index.
 
     Raises:
-        TypeError: if it is not one integer.
+        TypeError: for another number of elements, and elements that are not integers.
     """
     if self._layout_.numel != 1 or self._layout_.dtype.category > dtypes.INTEGER:
         raise TypeError("only integer tensors of a single element can be converted to an index")
@@ -225,7 +226,7 @@ def length(self: Tensor) -> int:
     """The size of the first dimension.
 
     Raises:
-        TypeError: for a tensor without dimensions.
+        TypeError: for a 0-d tensor.
     """
     if self._layout_.ndim == 0:
         raise TypeError("len() of a 0-d tensor")
@@ -234,28 +235,28 @@ def length(self: Tensor) -> int:
 
 @function("Tensor.__repr__")
 def text(self: Tensor, *, tensor_contents: str | None = None) -> str:
-    """The tensor as PyTorch prints it.
+    """The tensor as text, as PyTorch prints it.
 
     Args:
-        tensor_contents: the text in place of its numbers; the metadata is printed as usual.
+        tensor_contents: replaces the text of the elements.
 
     Example:
         >>> import compat as torch
         >>> torch.ones(2, requires_grad=True).__repr__(tensor_contents="...")
         'tensor(..., requires_grad=True)'
     """
-    shown = _told(self, tensor_contents)
-    return f"Parameter({shown})" if getattr(self, "_is_param", False) else shown
+    tensor = _tensor_text(self, tensor_contents)
+    return f"Parameter({tensor})" if getattr(self, "_is_param", False) else tensor
 
 
-def _told(self: Tensor, contents: str | None) -> str:
+def _tensor_text(self: Tensor, contents: str | None) -> str:
     try:
         node = self.grad_fn
-        shown = None if node is None else type(node).__name__
-    except RuntimeError:  # a view with an error instead of a history
-        shown = "Invalid"
+        grad_fn = None if node is None else type(node).__name__
+    except RuntimeError:  # a view whose history cannot be regenerated
+        grad_fn = "Invalid"
     if contents is not None or (on_meta(self) and self._storage_.buffer.__class__ is Unknown):
-        return contents_text(self, "..." if contents is None else contents, shown)
+        return contents_text(self, "..." if contents is None else contents, grad_fn)
     if self._layout_.base.traced:
         from compat._operators.tensor.transform_format import traced_text
 
@@ -267,14 +268,14 @@ def _told(self: Tensor, contents: str | None) -> str:
         self._layout_.dtype,
         device=None if self.device is CPU else self.device,
         requires_grad=self._rg_,
-        grad_fn=shown,
+        grad_fn=grad_fn,
         prefix=f"{type(self)._shown_as_}(",
     )
 
 
 @function("Tensor.__format__")
 def formatted(self: Tensor, spec: str) -> str:
-    """A tensor without dimensions formatted as its number; others take no format."""
+    """A 0-d tensor formatted as its number; for other tensors only the empty format is valid."""
     if self._layout_.ndim == 0 and type(self) is Tensor and not on_meta(self):
         return format(_number(self), spec)
     if spec:
@@ -298,8 +299,8 @@ def deep_copy(self: Tensor, memo: dict) -> Tensor:
     """A copy with a new storage; copies of tensors that share a storage share its copy.
 
     Raises:
-        RuntimeError: for the result of an operation, a gradient of another size, and for a subclass whose
-            ``new_empty`` makes another type.
+        RuntimeError: for the result of an operation, a gradient of another size, and a subclass whose ``new_empty``
+            returns another type.
     """
     found = memo.get(id(self))
     if found is not None:
@@ -319,10 +320,10 @@ def deep_copy(self: Tensor, memo: dict) -> Tensor:
         set_memory(copied, computed._storage_, computed._layout_, computed._offset_)
         copied.requires_grad_(self._rg_)
     else:
-        storage, layout = _still(self)
+        storage, layout = _primal_memory(self)
         set_memory(copied, storage.__deepcopy__(memo), layout, self._offset_)
         copied._view_ = self._view_ and SHARED
-        _on_its_own(copied, self.requires_grad)
+        _make_leaf(copied, self.requires_grad)
     if self._autograd_state_ is not None and self._autograd_state_.grad is not None:
         copied.grad = self._autograd_state_.grad.__deepcopy__(memo)
     for name, value in state_of(self).items():
@@ -330,8 +331,8 @@ def deep_copy(self: Tensor, memo: dict) -> Tensor:
     return copied
 
 
-def _still(t: Tensor) -> tuple[Any, Any]:
-    """The memory and the layout of a tensor that is copied or written down: of a dual, those of its value."""
+def _primal_memory(t: Tensor) -> tuple[Any, Any]:
+    """The storage and the layout of a tensor to copy or pickle; for a dual tensor, those of its primal."""
     if level_stack.state.duals is None or not t._storage_.base.traced:
         return t._storage_, t._layout_
     buffer, base, layout = level_stack.detached(t._storage_).buffer, t._storage_.base, t._layout_
@@ -340,8 +341,8 @@ def _still(t: Tensor) -> tuple[Any, Any]:
     return storage, layout_of(storage.base, *place)
 
 
-def _on_its_own(t: Tensor, requires_grad: bool) -> None:
-    """Makes a tensor a leaf that counts for itself: its memory was given to it after it was made."""
+def _make_leaf(t: Tensor, requires_grad: bool) -> None:
+    """Makes a tensor whose memory was set after its creation a leaf with its own version counter."""
     if not mode.inference:
         t._counter_ = VersionCounter(1)
     t._rg_ = WITHIN if requires_grad and t._counter_ is None else requires_grad
@@ -349,13 +350,13 @@ def _on_its_own(t: Tensor, requires_grad: bool) -> None:
 
 @function("Tensor.__copy__")
 def shallow_copy(self: Tensor) -> Tensor:
-    """A leaf with the same memory, and the same attributes."""
+    """A leaf that shares the memory and the attributes of the tensor."""
     copied = object.__new__(type(self))
     self._view_ = self._view_ or SHARED
     dual = level_stack.state.duals is not None and self._storage_.base.traced
     set_memory(copied, level_stack.detached(self._storage_) if dual else self._storage_, self._layout_, self._offset_)
     copied._view_ = SHARED
-    _on_its_own(copied, self.requires_grad)
+    _make_leaf(copied, self.requires_grad)
     set_state(copied, state_of(self))
     return copied
 
@@ -369,15 +370,15 @@ def reduced(self: Tensor, protocol: Any) -> tuple:
         vmap_checks.concrete(self._storage_.buffer, "its values")
     place = (layout.dtype, tuple(layout.size), layout.stride, self._offset_, layout.conj, layout.neg)
     cls = None if type(self) is Tensor else type(self)
-    return rebuild, (cls, _still(self)[0], place, requires_grad, state_of(self))
+    return rebuild, (cls, _primal_memory(self)[0], place, requires_grad, state_of(self))
 
 
 def rebuild(cls: type | None, storage: Any, place: tuple, requires_grad: bool, attributes: dict) -> Any:
-    """Rebuilds a tensor; called by unpickling."""
+    """The tensor that ``Tensor.__reduce_ex__`` describes, for unpickling."""
     dtype, size, stride, offset, conj, neg = place
     made = wrap(storage, layout_of(storage.base, size, stride, offset, dtype, conj, neg), offset)
     if cls is not None:
         made = made._of_class_(cls)
-    _on_its_own(made, requires_grad)
+    _make_leaf(made, requires_grad)
     set_state(made, attributes)
     return made

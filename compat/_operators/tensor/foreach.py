@@ -1,7 +1,7 @@
 """``torch._foreach_add`` and others: an operation on each tensor of a list.
 
-One call records all operations; they run in one window with surrounding operations, so a fused program here would gain
-nothing.
+The operations are recorded one by one. They run in one window with the surrounding operations, so fusing them here
+would gain nothing.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _TERNARY = {"addcdiv": "value", "addcmul": "value"}
 _OF_NUMBERS = {"maximum": "clamp_min", "minimum": "clamp_max"}
 
 
-def _tensors(name: str, position: int, what: str, given: Any) -> Sequence[Tensor]:
-    """A list of tensors from an argument.
+def _tensors(name: str, position: int, argument: str, given: Any) -> Sequence[Tensor]:
+    """An argument that must be a list of tensors.
 
     Raises:
-        TypeError: if it is not one.
-        RuntimeError: if it is empty.
+        TypeError: for another type.
+        RuntimeError: for an empty list.
     """
     if not isinstance(given, list | tuple):
-        raise wrong_argument(name, what, position, "tuple of Tensors", given)
+        raise wrong_argument(name, argument, position, "tuple of Tensors", given)
     for t in given:
         if not isinstance(t, Tensor):
             raise TypeError(f"expected Tensor as element 0 in argument {position - 1}, but got {type(t).__name__}")
@@ -62,22 +62,22 @@ def _each(first: Sequence[Tensor], other: Any) -> list[Any]:
     raise RuntimeError("Tensor list must have same number of elements as scalar list.")
 
 
-def _made(run: Callable[..., Any], name: str, doc: str) -> None:
+def _publish(run: Callable[..., Any], name: str, doc: str) -> None:
     run.__name__ = run.__qualname__ = f"_foreach_{name}"
     run.__doc__ = doc + (", in place; returns the list." if name.endswith("_") else ".")
     publish(run, f"torch._foreach_{name}")
 
 
 def _method(name: str, tensor: Tensor, other: Any) -> Callable[..., Any]:
-    """The operation on one tensor, which may differ for a number, and whose result may have to be copied into the
-    tensor."""
-    bare = name.rstrip("_")
-    if bare in _OF_NUMBERS and not isinstance(other, Tensor):
-        if name == bare and mode.grad and tensor.requires_grad:  # its gradient is halved for ties
+    """The operation on one tensor and ``other``: for a number possibly another operation, and the result of an
+    operation without an in-place variant is copied into the tensor."""
+    functional = name.rstrip("_")
+    if functional in _OF_NUMBERS and not isinstance(other, Tensor):
+        if name == functional and mode.grad and tensor.requires_grad:  # its gradient is halved for ties
             return lambda number: getattr(tensor, name)(names_of("torch")["tensor"](number))
-        name = _OF_NUMBERS[bare] + name[len(bare) :]
+        name = _OF_NUMBERS[functional] + name[len(functional) :]
     method = getattr(tensor, name, None)
-    return method if method is not None else lambda *args: tensor.copy_(getattr(tensor, bare)(*args))
+    return method if method is not None else lambda *args: tensor.copy_(getattr(tensor, functional)(*args))
 
 
 def _joined(found: tuple[Tensor, ...], name: str, *more: Any, **given: Any) -> tuple[Tensor, ...]:
@@ -89,11 +89,11 @@ def _joined(found: tuple[Tensor, ...], name: str, *more: Any, **given: Any) -> t
 def _overload(other: Any) -> tuple[str, dict[str, Any]]:
     """The name of PyTorch's overload for a second operand, and the positions of lists for ``join``."""
     if isinstance(other, Tensor):
-        return "Tensor", {"places": (0, 1), "shared": True}
+        return "Tensor", {"positions": (0, 1), "shared": True}
     if not isinstance(other, list | tuple):
         return "Scalar", {"scalar": other}
     if isinstance(other[0], Tensor):
-        return "List", {"places": (0, 1)}
+        return "List", {"positions": (0, 1)}
     return "ScalarList", {"scalars": tuple(other)}
 
 
@@ -102,7 +102,7 @@ def _unary(name: str) -> None:
         found = tuple(getattr(t, name)() for t in _tensors(f"_foreach_{name}", 1, "self", self))
         return self if name.endswith("_") else _joined(found, name)
 
-    _made(run, name, f"``{name.rstrip('_')}`` of each tensor")
+    _publish(run, name, f"``{name.rstrip('_')}`` of each tensor")
 
 
 def _joined_pairs(found: tuple[Tensor, ...], name: str, other: Any) -> tuple[Tensor, ...]:
@@ -118,12 +118,12 @@ def _binary(name: str) -> None:
             other = more.pop(alias, other)
         if name == "pow" and not isinstance(self, list | tuple):
             found = tuple(names_of("torch")["pow"](self, t) for t in _tensors("_foreach_pow", 2, "exponent", other))
-            return _joined(found, name, "ScalarAndTensor", places=(-1,), self=self)
+            return _joined(found, name, "ScalarAndTensor", positions=(-1,), self=self)
         first = _tensors(f"_foreach_{name}", 1, "self", self)
         found = tuple(_method(name, t, o)(o, **more) for t, o in list(zip(first, _each(first, other))))
         return self if name.endswith("_") else _joined_pairs(found, name, other)
 
-    _made(run, name, f"``{name.rstrip('_')}`` of each tensor and a number, a tensor, or the one in its place")
+    _publish(run, name, f"``{name.rstrip('_')}`` of each tensor and a number, a tensor, or the element of another list")
 
 
 def _ternary(name: str, factor: str) -> None:
@@ -143,7 +143,7 @@ def _ternary(name: str, factor: str) -> None:
         found = tuple(getattr(t, name)(a, b, **{factor: s}) for t, a, b, s in rows)
         return self if name.endswith("_") else _joined(found, name, overload, (0, 1, 2))
 
-    _made(run, name, f"``{name.rstrip('_')}`` of each tensor and those in its place in two other lists")
+    _publish(run, name, f"``{name.rstrip('_')}`` of each tensor and the tensors at its index in two other lists")
 
 
 def _lerp(name: str) -> None:
@@ -151,12 +151,12 @@ def _lerp(name: str) -> None:
         first = _tensors(f"_foreach_{name}", 1, "self", self)
         rows = list(zip(first, _each(first, tensors1), _each(first, weight)))
         found = tuple(getattr(t, name)(end, w) for t, end, w in rows)
+        if name.endswith("_"):
+            return self
         overload = _overload(weight)[0]
-        return (
-            self if name.endswith("_") else _joined(found, name, overload, (0, 1, 2) if overload == "List" else (0, 1))
-        )
+        return _joined(found, name, overload, (0, 1, 2) if overload == "List" else (0, 1))
 
-    _made(run, name, "What lies between each tensor and the one in its place")
+    _publish(run, name, "The linear interpolation between each tensor and the one at its index in another list")
 
 
 @composite(

@@ -1,6 +1,6 @@
 """The nodes of ``torch._foreach_add`` and others: one node for all tensors of a list, as in PyTorch.
 
-It contains the node of each tensor's operation, and passes gradients to and from it.
+It contains the nodes of the operations on single tensors, which compute the gradients.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.size import Size
 from funcgrad.core.caching import memoized
 
-#: The saved values of PyTorch's formulas for lists, by operation and overload: the node's number, and the names.
-_STATED = {
+#: The operations for which PyTorch has a formula for lists, by operation and overload: the number in the name of the
+#: node, and the names of the saved values.
+_LIST_FORMULAS = {
     ("div", "List"): (0, "other self"),
     ("maximum", "Scalar"): (0, "scalar self"),
     ("maximum", "ScalarList"): (1, "scalars self"),
@@ -40,22 +41,20 @@ _OF_NUMBERS = frozenset(("add", "sub", "mul", "div"))
 class ForeachNode(Node):
     """The node of an operation on each tensor of a list."""
 
-    __slots__ = ("_inner", "_layouts", "_places", "_shared", "_given")
-    _called = ""
+    __slots__ = ("_inner", "_layouts", "_positions", "_shared", "_given")
+    _name = ""
 
-    def __init__(self, results: Sequence[Tensor], places: Sequence[int], shared: bool, given: Mapping[str, Any]):
-        """Joins nodes.
+    def __init__(self, results: Sequence[Tensor], positions: Sequence[int], shared: bool, given: Mapping[str, Any]):
+        """Joins the nodes of operations; arguments as for ``join``.
 
         Args:
             results: the results of the operations; one that does not require grad has no node.
-            places: the positions of operands that are lists.
-            shared: whether the last of those is one tensor for all.
-            given: the numbers that it saves.
+            given: the saved numbers, by name.
         """
         self._inner = inner = [(t.grad_fn, t._nr_) for t in results]
         self._layouts = [t._layout_ for t in results]
-        self._places, self._shared, self._given = places, shared, dict(given)
-        rows = [[NO_EDGE if node is None else node.next_functions[p] for node, _ in inner] for p in places]
+        self._positions, self._shared, self._given = positions, shared, dict(given)
+        rows = [[NO_EDGE if node is None else node.next_functions[p] for node, _ in inner] for p in positions]
         if shared:
             rows[-1] = [next((edge for edge in rows[-1] if edge[0] is not None), NO_EDGE)]
         self.next_functions = tuple(edge for row in rows for edge in row)
@@ -65,7 +64,7 @@ class ForeachNode(Node):
             record_stack(self)
 
     def name(self) -> str:
-        return self._called
+        return self._name
 
     def expects(self, nr: int) -> tuple[Size, Dtype] | None:
         if nr >= len(self._inner):
@@ -79,11 +78,11 @@ class ForeachNode(Node):
         self._given = {name: () if isinstance(value, tuple) else value for name, value in self._given.items()}
 
     def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        rows: list[list[Tensor | None]] = [[] for _ in self._places]
-        for (node, place), grad in zip_longest(self._inner, grads):  # trailing missing ones are omitted
-            found = () if node is None or grad is None else node.apply((*(None,) * place, grad))
-            for row, p in zip(rows, self._places):
-                row.append(found[p] if found else None)
+        rows: list[list[Tensor | None]] = [[] for _ in self._positions]
+        for (node, nr), grad in zip_longest(self._inner, grads):  # undefined gradients at the end may be omitted
+            inputs = () if node is None or grad is None else node.apply((*(None,) * nr, grad))
+            for row, p in zip(rows, self._positions):
+                row.append(inputs[p] if inputs else None)
         if self._shared:
             total = None
             for g in rows[-1]:
@@ -92,27 +91,27 @@ class ForeachNode(Node):
         return [g for row in rows for g in row]
 
 
-def _shown(prefix: str, name: str, node: ForeachNode) -> Any:
+def _saved(prefix: str, name: str, node: ForeachNode) -> Any:
     if prefix == "_saved_" and name in node._given:
         return node._given[name]
-    return tuple(None if keeper is None else getattr(keeper, prefix + name) for keeper, _ in node._inner)
+    return tuple(None if inner is None else getattr(inner, prefix + name) for inner, _ in node._inner)
 
 
 @memoized("classes of nodes of lists", 4096)
-def _class_of(called: str, names: str, numbers: frozenset[str]) -> type[ForeachNode]:
-    members: dict[str, Any] = {"__slots__": (), "__module__": "builtins", "_called": called}
+def _class_of(node_name: str, names: str, numbers: frozenset[str]) -> type[ForeachNode]:
+    members: dict[str, Any] = {"__slots__": (), "__module__": "builtins", "_name": node_name}
     for name in names.split():
         for prefix in ("_saved_",) if name in numbers else ("_saved_", "_raw_saved_"):
-            members[prefix + name] = property(partial(_shown, prefix, name))
-    # PyTorch's node classes for lists, composed of those of single tensors, have no own names.
-    return type(called if names else "CppFunction", (ForeachNode,), members)
+            members[prefix + name] = property(partial(_saved, prefix, name))
+    # PyTorch's node classes for lists without a formula of their own have no Python class.
+    return type(node_name if names else "CppFunction", (ForeachNode,), members)
 
 
 def join(
     results: Sequence[Tensor],
     name: str,
     overload: str = "",
-    places: Sequence[int] = (0,),
+    positions: Sequence[int] = (0,),
     shared: bool = False,
     **given: Any,
 ) -> None:
@@ -120,20 +119,20 @@ def join(
 
     Args:
         name: the operation on one tensor.
-        overload: the name of PyTorch's overload for such a list.
-        places: the positions of operands that are lists.
-        shared: whether the last of those is one tensor for all.
-        given: numbers that it is called with, by attribute name.
+        overload: the name of PyTorch's overload for lists.
+        positions: the positions of operands that are lists.
+        shared: whether the last of these operands is one tensor for the whole list instead.
+        given: the numbers among the operands, by the names of the node's attributes.
     """
     first = next((t.grad_fn for t in results if t.grad_fn is not None), None)
     if first is None:
         return
-    number, names = _STATED.get((name, overload), (0, ""))
-    called = f"{name.capitalize()}Backward{number}" if names else f"{first.name()}{overload}"
+    number, names = _LIST_FORMULAS.get((name, overload), (0, ""))
+    node_name = f"{name.capitalize()}Backward{number}" if names else f"{first.name()}{overload}"
     if name in _OF_NUMBERS and overload.startswith("Scalar"):
-        called = f"{name.capitalize()}Backward1{overload}"
-    node = _class_of(f"Foreach{called}", names, frozenset(given))(results, places, shared, given)
+        node_name = f"{name.capitalize()}Backward1{overload}"
+    node = _class_of(f"Foreach{node_name}", names, frozenset(given))(results, positions, shared, given)
     for i, t in enumerate(results):
-        keeper = t._node_
+        inner = t._node_
         t._rg_, t._node_, t._nr_ = True, node, i
-        comes_from(keeper, t)
+        comes_from(inner, t)

@@ -1,7 +1,4 @@
-"""Tensors as text, digit for digit as PyTorch prints them.
-
-Works on a NumPy array and the tensor's metadata, so that nothing here depends on tensors.
-"""
+"""The text of tensors, the same as in PyTorch; functions of a NumPy array and a tensor's metadata."""
 
 from __future__ import annotations
 
@@ -51,10 +48,10 @@ def set_printoptions(
     Args:
         precision: digits after the point.
         threshold: tensors with more elements than this are summarized.
-        edgeitems: how many items a summary keeps at each end of a dimension.
-        linewidth: characters a line.
+        edgeitems: the number of items that a summary shows at each end of a dimension.
+        linewidth: the maximum number of characters in a line.
         profile: ``"default"``, ``"short"`` or ``"full"``; the other arguments override it.
-        sci_mode: whether to use scientific notation; None lets the values decide.
+        sci_mode: whether to use scientific notation; None to decide by the values.
 
     Example:
         >>> import compat as torch
@@ -64,7 +61,7 @@ def set_printoptions(
         >>> torch.set_printoptions(profile="default")
     """
     given: dict[str, Any] = dict(precision=precision, threshold=threshold, edgeitems=edgeitems, linewidth=linewidth)
-    if profile in _PROFILES:  # as in PyTorch, another name changes nothing: programs pass "long"
+    if profile in _PROFILES:  # other names are ignored, as in PyTorch: programs pass "long"
         given = _PROFILES[profile] | {k: v for k, v in given.items() if v is not None}
     for name, value in given.items():
         if value is not None:
@@ -73,7 +70,7 @@ def set_printoptions(
 
 
 def get_printoptions() -> dict[str, Any]:
-    """The options in force, as keyword arguments of ``set_printoptions``."""
+    """The current options, as keyword arguments of ``set_printoptions``."""
     return dataclasses.asdict(options)
 
 
@@ -94,22 +91,25 @@ Format = Callable[[Any], str]
 
 
 def _plain(values: np.ndarray) -> tuple[Format, int]:
-    """Integers and bools: as Python writes them."""
+    """The format of integers and bools, and the width of the longest."""
     return str, max((len(str(v)) for v in values.tolist()), default=1)
 
 
 def _floating(values: np.ndarray) -> tuple[Format, int]:
-    """One way of writing for all values of a tensor: integers with a point, fixed, or scientific."""
+    """The common format of floats (integers with a point, fixed point or scientific), and the width of the longest.
+
+    Zeros, infinities and NaN affect neither.
+    """
     p = options.precision
-    told = values[np.isfinite(values) & (values != 0)].astype(np.float64)
+    significant = values[np.isfinite(values) & (values != 0)].astype(np.float64)
     whole, scientific = True, False
-    if told.size:
-        size = np.abs(told)
+    if significant.size:
+        size = np.abs(significant)
         low, high = size.min(), size.max()
-        whole = bool(np.all(told == np.ceil(told)))
+        whole = bool(np.all(significant == np.ceil(significant)))
         with np.errstate(over="ignore"):
             scientific = bool(high / low > 1000.0 or high > 1.0e8 or (not whole and low < 1.0e-4))
-    if options.sci_mode is not None and told.size:
+    if options.sci_mode is not None and significant.size:
         scientific = options.sci_mode
 
     def write(x: float) -> str:
@@ -119,12 +119,11 @@ def _floating(values: np.ndarray) -> tuple[Format, int]:
             return f"{x:.0f}" + ("." if math.isfinite(x) else "")
         return f"{x:.{p}f}"
 
-    # Zeros, infinities and nans do not affect the width.
-    return write, max((len(write(x)) for x in told.tolist()), default=1)
+    return write, max((len(write(x)) for x in significant.tolist()), default=1)
 
 
 class _Formatter:
-    """Writes the elements of one tensor, all to the same width."""
+    """Formats the elements of one tensor, padded to the same width."""
 
     def __init__(self, sample: np.ndarray):
         flat = sample.ravel()
@@ -151,7 +150,7 @@ class _Formatter:
 
 
 def _edges(n: int, summarize: bool) -> tuple[range, range | None]:
-    """Which indices to show: all, or a range at each end."""
+    """The indices of the items to show: all, or a range at each end."""
     k = options.edgeitems
     if not summarize or n <= 2 * k:
         return range(n), None
@@ -195,7 +194,7 @@ def _nested(array: np.ndarray, indent: int, summarize: bool, write: _Formatter) 
 
 
 def array_text(array: np.ndarray, indent: int = 0) -> str:
-    """The numbers of an array in brackets, as PyTorch writes them after ``tensor(``."""
+    """The elements of an array in brackets, as PyTorch prints them after ``tensor(``."""
     if array.dtype.kind in "Vf" and array.dtype.itemsize < 4:
         array = array.astype(np.float32)
     summarize = array.size > options.threshold
@@ -220,60 +219,58 @@ def tensor_text(
 
     Args:
         array: its values.
-        dtype: its dtype, printed unless the numbers determine it.
+        dtype: its dtype, shown unless the elements imply it.
         device: shown if given.
         requires_grad: shown unless there is a ``grad_fn``.
         grad_fn: the name of its backward node.
         prefix: the beginning of the text.
-        tangent: that of a dual, shown if given.
+        tangent: the text of a dual tensor's tangent, shown if given.
     """
     indent = len(prefix)
     suffixes = [] if device is None else [f"device='{device}'"]
-    default = dtypes.get_default_dtype()
-    if array.size == 0:
-        if array.ndim != 1:
-            suffixes.append(f"size={tuple(array.shape)}")
-        told: Sequence[dtypes.dtype] = (default,)
-        text = "[]"
-    else:
-        told = (default, dtypes.int64, dtypes.bool_, default.to_complex())
-        text = array_text(array, indent)
-    if dtype not in told:
-        suffixes.append(f"dtype={dtype}")
-    if grad_fn is not None:
-        suffixes.append(f"grad_fn=<{grad_fn}>")
-    elif requires_grad:
-        suffixes.append("requires_grad=True")
+    if array.size == 0 and array.ndim != 1:
+        suffixes.append(f"size={tuple(array.shape)}")
+    text = array_text(array, indent) if array.size else "[]"
+    suffixes += _metadata(dtype, requires_grad, grad_fn, empty=not array.size)
     if tangent is not None:
         suffixes.append(f"tangent={tangent}")
     return with_suffixes(prefix + text, suffixes, indent)
 
 
 def contents_text(t: Any, contents: str, grad_fn: str | None) -> str:
-    """``repr`` of a tensor whose elements cannot be printed, or are not to be.
+    """The ``repr`` of a tensor with another text in place of its elements.
 
     Args:
-        contents: the text in place of the elements.
+        contents: that text.
         grad_fn: the name of its backward node.
     """
     on_meta = t.device.type == "meta"
     suffixes = [f"device='{t.device}'"] if t.device.type != "cpu" else []
     if on_meta or (t.numel() == 0 and t.ndim != 1):
         suffixes.append(f"size={tuple(t.shape)}")
-    default = dtypes.get_default_dtype()
-    told = (default,) if on_meta or t.numel() == 0 else (default, dtypes.int64, dtypes.bool_, default.to_complex())
-    if t.dtype not in told:
-        suffixes.append(f"dtype={t.dtype}")
-    if grad_fn is not None:
-        suffixes.append(f"grad_fn=<{grad_fn}>")
-    elif t.requires_grad:
-        suffixes.append("requires_grad=True")
+    suffixes += _metadata(t.dtype, t.requires_grad, grad_fn, empty=on_meta or t.numel() == 0)
     prefix = f"{type(t)._shown_as_}("
     return with_suffixes(prefix + contents, suffixes, len(prefix))
 
 
+def _metadata(
+    dtype: dtypes.dtype, requires_grad: bool, grad_fn: str | None, *, empty: bool = False, layout: str | None = None
+) -> list[str]:
+    """The last suffixes of a tensor's text: the dtype, unless the elements imply it, the layout, and the graph."""
+    default = dtypes.get_default_dtype()
+    implied = (default,) if empty else (default, dtypes.int64, dtypes.bool_, default.to_complex())
+    suffixes = [] if dtype in implied else [f"dtype={dtype}"]
+    if layout is not None:
+        suffixes.append(f"layout={layout}")
+    if grad_fn is not None:
+        suffixes.append(f"grad_fn=<{grad_fn}>")
+    elif requires_grad:
+        suffixes.append("requires_grad=True")
+    return suffixes
+
+
 def with_suffixes(text: str, suffixes: Sequence[str], indent: int, below: bool = False) -> str:
-    """The text of the values, with suffixes and the closing bracket."""
+    """The text with suffixes and the closing bracket; ``below`` starts a new line for the first suffix."""
     parts = [text]
     used = options.linewidth if below else len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
@@ -297,14 +294,15 @@ def sparse_text(
     """The ``repr`` of a sparse tensor.
 
     Args:
-        parts: its coordinates and its elements.
-        size, dtype: its own.
+        parts: its indices and its values.
+        size, dtype: its size and dtype.
         requires_grad: shown unless there is a ``grad_fn``.
         grad_fn: the name of its backward node.
     """
-    shown = _parts_text(["indices", "values"], parts)
-    suffixes = [f"size={size}", f"nnz={parts[0].shape[1]}", *_told(dtype, "torch.sparse_coo", requires_grad, grad_fn)]
-    return with_suffixes("tensor(" + shown, suffixes, len("tensor("), below=True)
+    text = _parts_text(["indices", "values"], parts)
+    metadata = _metadata(dtype, requires_grad, grad_fn, layout="torch.sparse_coo")
+    suffixes = [f"size={size}", f"nnz={parts[0].shape[1]}", *metadata]
+    return with_suffixes("tensor(" + text, suffixes, len("tensor("), below=True)
 
 
 def compressed_text(
@@ -320,37 +318,25 @@ def compressed_text(
     """The ``repr`` of a sparse tensor with compressed rows or columns.
 
     Args:
-        parts: its compressed and plain indices, and its elements.
-        size, dtype, layout: its own.
+        parts: its compressed and plain indices, and its values.
+        size, dtype, layout: its size, dtype and layout.
         by_rows: whether rows are compressed.
         requires_grad: shown unless there is a ``grad_fn``.
         grad_fn: the name of its backward node.
     """
     names = ["crow_indices", "col_indices"] if by_rows else ["ccol_indices", "row_indices"]
-    shown = _parts_text([*names, "values"], parts)
-    suffixes = [f"size={size}", f"nnz={parts[1].shape[-1]}", *_told(dtype, str(layout), requires_grad, grad_fn)]
-    return with_suffixes("tensor(" + shown, suffixes, len("tensor("))
+    text = _parts_text([*names, "values"], parts)
+    metadata = _metadata(dtype, requires_grad, grad_fn, layout=str(layout))
+    suffixes = [f"size={size}", f"nnz={parts[1].shape[-1]}", *metadata]
+    return with_suffixes("tensor(" + text, suffixes, len("tensor("))
 
 
 def _parts_text(names: Sequence[str], parts: Sequence[np.ndarray]) -> str:
-    """The parts of a sparse tensor, one below the other."""
+    """The texts of the parts of a sparse tensor, each on its own lines."""
     indent = len("tensor(")
-    shown = []
+    texts = []
     for name, array in zip(names, parts):
         prefix = f"{name}=tensor("
         text = array_text(array, indent + len(prefix)) if array.size else f"[], size={tuple(array.shape)}"
-        shown.append(f"{prefix}{text})")
-    return (",\n" + " " * indent).join(shown)
-
-
-def _told(dtype: dtypes.dtype, layout: str, requires_grad: bool, grad_fn: str | None) -> list[str]:
-    """The metadata of a sparse tensor after its size: the dtype unless the numbers determine it, the layout, the
-    graph."""
-    default = dtypes.get_default_dtype()
-    shown = [] if dtype in (default, dtypes.int64, dtypes.bool_, default.to_complex()) else [f"dtype={dtype}"]
-    shown.append(f"layout={layout}")
-    if grad_fn is not None:
-        shown.append(f"grad_fn=<{grad_fn}>")
-    elif requires_grad:
-        shown.append("requires_grad=True")
-    return shown
+        texts.append(f"{prefix}{text})")
+    return (",\n" + " " * indent).join(texts)

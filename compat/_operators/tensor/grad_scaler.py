@@ -1,4 +1,4 @@
-"""``GradScaler``'s operations on gradients and its scale, without reading values.
+"""The operators of ``GradScaler``, which unscale gradients and update the scale without reading values.
 
 Example:
     >>> grads, infinite = [torch.tensor([2.0, 4.0]), torch.tensor([1.0, float("inf")])], torch.zeros(())
@@ -66,17 +66,18 @@ def amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf:
     names="torch._amp_update_scale_",
 )
 def amp_update_scale_(self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval):
-    """A scale, in place, after a step: smaller if something was infinite, larger if nothing was for long enough.
+    """Updates a scale after a step, in place: it decreases after nonfinite gradients and grows after many finite steps.
 
     Args:
-        self: the scale, one element, as the two below.
-        growth_tracker: the number of consecutive finite steps, an ``int32``; updated, too.
-        found_inf: nonzero if a gradient was nonfinite.
-        scale_growth_factor, scale_backoff_factor: the factors of the scale in either case.
-        growth_interval: the number of finite steps before it grows; it stays finite.
+        self: the scale, one element.
+        growth_tracker: the number of consecutive steps with finite gradients, one int32 element; updated, too.
+        found_inf: one element, nonzero if a gradient of the step was nonfinite.
+        scale_growth_factor: the factor by which the scale grows, unless it would become infinite.
+        scale_backoff_factor: the factor by which it decreases.
+        growth_interval: the number of consecutive finite steps after which it grows.
 
     Raises:
-        RuntimeError: if a tensor has a wrong dtype, or not one element.
+        RuntimeError: for a tensor of another dtype or with another number of elements.
 
     Example:
         >>> scale, steps = torch.tensor(4.0), torch.tensor(1, dtype=torch.int32)
@@ -92,7 +93,7 @@ def amp_update_scale_(self, growth_tracker, found_inf, scale_growth_factor, scal
     with no_grad():
         infinite, grown, steps = found_inf.reshape(()) != 0, self * scale_growth_factor, growth_tracker + 1
         due = steps == growth_interval
-        kept = where(due & grown.isfinite(), grown, self)
-        self.copy_(where(infinite, self * scale_backoff_factor, kept))
+        after_finite = where(due & grown.isfinite(), grown, self)
+        self.copy_(where(infinite, self * scale_backoff_factor, after_finite))
         growth_tracker.copy_(steps.masked_fill(infinite | due, 0))
     return self

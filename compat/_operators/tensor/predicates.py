@@ -17,8 +17,8 @@ from compat._operators.arguments import tensor_argument
 
 
 @composite("is_distributed(Tensor self) -> bool", names="Tensor.is_distributed")
-def no(self: Tensor) -> bool:
-    """False."""
+def is_distributed(self: Tensor) -> bool:
+    """Always False."""
     return False
 
 
@@ -38,7 +38,7 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
 
 @function("torch.is_tensor")
 def is_tensor(obj: Any, /) -> bool:
-    """Whether something is a tensor.
+    """Whether an object is a tensor.
 
     Example:
         >>> torch.is_tensor([1, 2])
@@ -49,7 +49,7 @@ def is_tensor(obj: Any, /) -> bool:
 
 @function("torch.is_storage")
 def is_storage(obj: Any, /) -> bool:
-    """Whether something is a storage."""
+    """Whether an object is a storage."""
     return isinstance(obj, UntypedStorage | TypedStorage)
 
 
@@ -66,7 +66,7 @@ def numel(input: Tensor) -> int:
 
 @composite("is_floating_point(Tensor self) -> bool", names="torch.is_floating_point")
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the dtype is a floating-point one.
+    """Whether the dtype is floating-point.
 
     Example:
         >>> torch.is_floating_point(torch.ones(2))
@@ -77,7 +77,7 @@ def is_floating_point(input: Tensor) -> bool:
 
 @composite("is_complex(Tensor self) -> bool", names="torch.is_complex")
 def is_complex(input: Tensor) -> bool:
-    """Whether the dtype is a complex one.
+    """Whether the dtype is complex.
 
     Example:
         >>> torch.is_complex(torch.tensor([1j]))
@@ -88,19 +88,19 @@ def is_complex(input: Tensor) -> bool:
 
 @composite("is_conj(Tensor self) -> bool", names="torch.is_conj")
 def is_conj(input: Tensor) -> bool:
-    """Whether it has a lazy conjugation."""
+    """Whether the tensor has a lazy conjugation."""
     return input.is_conj()
 
 
 @composite("is_neg(Tensor self) -> bool", names="torch.is_neg")
 def is_neg(input: Tensor) -> bool:
-    """Whether it has a lazy negation."""
+    """Whether the tensor has a lazy negation."""
     return input.is_neg()
 
 
 @composite("is_inference(Tensor self) -> bool", names="torch.is_inference")
 def is_inference(input: Tensor) -> bool:
-    """Whether it was made in ``inference_mode``."""
+    """Whether the tensor was created in inference mode."""
     return input.is_inference()
 
 

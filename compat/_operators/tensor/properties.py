@@ -1,4 +1,4 @@
-"""Properties of tensors: dtype, device, layout, and predicates of tensor kinds."""
+"""Properties of tensors: dtype, device, layout, and predicates about them."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def is_meta(self: Tensor) -> bool:
 @composite("get_device(Tensor self) -> int", names="Tensor.get_device", errors="own")
 def get_device(self: Tensor) -> int:
     """The index of its device; -1 for the CPU."""
-    found = self._layout_.base.device.index
-    return -1 if found is None else found
+    index = self._layout_.base.device.index
+    return -1 if index is None else index
 
 
 @composite("is_floating_point(Tensor self) -> bool", names="Tensor.is_floating_point", errors="own")
@@ -80,8 +80,8 @@ def is_signed(self: Tensor) -> bool:
     return self._layout_.dtype.is_signed
 
 
-def _never(name: str, what: str) -> None:
-    publish(property(lambda self: False, doc=f"Whether it {what}: never."), f"Tensor.{name}")
+def _always_false(name: str, predicate: str) -> None:
+    publish(property(lambda self: False, doc=f"Whether it {predicate}: always False."), f"Tensor.{name}")
 
 
 @_attribute("is_cuda")
@@ -100,12 +100,12 @@ for _name, _where in {
     "mps": "an Apple GPU", "xpu": "an Intel GPU", "ipu": "a Graphcore device", "maia": "a Maia device",
     "mtia": "an MTIA device", "vulkan": "a Vulkan device",
 }.items():  # fmt: skip
-    _never(f"is_{_name}", f"is on {_where}")
-for _name, _what in {
-    "is_sparse": "keeps only what is not zero, by coordinates",
-    "is_sparse_csr": "keeps only what is not zero, by compressed rows",
-    "is_quantized": "holds integers that stand for other numbers",
-    "is_mkldnn": "lies as oneDNN has it",
-    "is_nested": "has rows of different lengths",
+    _always_false(f"is_{_name}", f"is on {_where}")
+for _name, _predicate in {
+    "is_sparse": "has the layout ``torch.sparse_coo``",
+    "is_sparse_csr": "has the layout ``torch.sparse_csr``",
+    "is_quantized": "is quantized",
+    "is_mkldnn": "has oneDNN's memory layout",
+    "is_nested": "is a nested tensor",
 }.items():
-    _never(_name, _what)
+    _always_false(_name, _predicate)

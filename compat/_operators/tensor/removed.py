@@ -1,4 +1,4 @@
-"""Functions that PyTorch has removed: they raise and name the replacement."""
+"""Functions that PyTorch has removed: they raise an error that names the replacement."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 from compat._core.tensor.registry import publish
 
-_GONE = "This function was deprecated since version 1.9 and is now removed."
+_REMOVED = "This function was deprecated since version 1.9 and is now removed."
 
-_INSTEAD = {
+_REPLACEMENTS = {
     "eig": " `torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real tensors "
     "mimicking complex tensors.\n\nL, _ = torch.eig(A) should be replaced with:\nL_complex = torch.linalg.eigvals(A)"
     "\n\nand\n\nL, V = torch.eig(A, eigenvectors=True) should be replaced with:\n"
@@ -34,14 +34,14 @@ _INSTEAD = {
 }
 
 
-def _gone(name: str, instead: str) -> None:
+def _publish_removed(name: str, replacement: str) -> None:
     def function(*args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(_GONE + instead)
+        raise RuntimeError(_REMOVED + replacement)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = "Removed.\n\n    Raises:\n        RuntimeError: saying what to call instead."
+    function.__doc__ = "Removed.\n\n    Raises:\n        RuntimeError: naming the replacement."
     publish(function, f"torch.{name}", *([f"Tensor.{name}"] if name != "matrix_rank" else []))
 
 
-for _name, _instead in _INSTEAD.items():
-    _gone(_name, _instead)
+for _name, _replacement in _REPLACEMENTS.items():
+    _publish_removed(_name, _replacement)

@@ -1,4 +1,4 @@
-"""The dtype of results (``result_type``), names of types, and the defaults of new tensors."""
+"""``result_type``, ``typename``, and the default type and device of new tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of a tensor in place that are not of its elements: ``detach_``, ``resize_``, ``set_``, ``share_memory_``."""
+"""In-place changes of a tensor's graph, size and storage: ``detach_``, ``resize_``, ``set_``, ``share_memory_``."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def detach_(self: Tensor) -> Tensor:
             "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
         )
     if self._node_ is not None:
-        # Nodes that saved the tensor no longer know its node; backward checks it for nodes with hooks.
+        # A node that saved the tensor needs its former node in backward, to check its hooks.
         self._node_.hooks()
         autograd_of(self).left = weakref.ref(self._node_)
     self._rg_, self._node_, self._nr_ = False, None, 0
@@ -62,7 +62,7 @@ def detach_(self: Tensor) -> Tensor:
 
 @composite("detach(Tensor(a) self) -> Tensor(a)", names="torch.detach")
 def detach(input: Tensor) -> Tensor:
-    """The same memory, detached from the graph."""
+    """A tensor over the same memory, detached from the graph."""
     return input.detach()
 
 
@@ -77,7 +77,7 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
     """Resizes the tensor, row-major; its storage grows if necessary. Returns the tensor.
 
     Raises:
-        RuntimeError: if it requires grad or has a tangent, for a negative size, and for sizes beyond any memory.
+        RuntimeError: if it requires grad or has a tangent, for a negative size, and for sizes that overflow.
 
     Example:
         >>> torch.arange(4).resize_(2, 1)
@@ -125,8 +125,8 @@ def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) ->
     if memory_format is preserve_format:
         formats = (contiguous_format, channels_last, channels_last_3d)
         memory_format = next((f for f in formats if the_template.is_contiguous(memory_format=f)), contiguous_format)
-    wanted = tensor_argument("resize_as_", "the_template", 1, the_template).shape
-    return resize_(self, tuple(wanted), memory_format=memory_format)
+    size = tensor_argument("resize_as_", "the_template", 1, the_template).shape
+    return resize_(self, tuple(size), memory_format=memory_format)
 
 
 @composite("sum_to_size(Tensor self, SymInt[] size) -> Tensor", names="Tensor.sum_to_size")
@@ -134,7 +134,7 @@ def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """The sum over the dimensions along which a tensor of ``size`` would be broadcast to this one.
 
     Raises:
-        RuntimeError: if ``size`` does not broadcast to this one.
+        RuntimeError: if ``size`` does not broadcast to the size of this tensor.
 
     Example:
         >>> torch.ones(2, 3).sum_to_size(1, 3)
@@ -142,15 +142,15 @@ def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """
     if not sizes and size is None:
         raise missing("sum_to_size", "size")
-    wanted = size_argument("sum_to_size", "size", 1, sizes or (size,))
-    shift = self.dim() - len(wanted)
-    if shift < 0 or any(n not in (1, m) for n, m in zip(wanted, self.shape[shift:])):
-        raise RuntimeError(f"size {{{size_text(wanted)}}} is not expandable to size {{{size_text(self.shape)}}}.")
-    if not wanted:
+    new = size_argument("sum_to_size", "size", 1, sizes or (size,))
+    shift = self.dim() - len(new)
+    if shift < 0 or any(n not in (1, m) for n, m in zip(new, self.shape[shift:])):
+        raise RuntimeError(f"size {{{size_text(new)}}} is not expandable to size {{{size_text(self.shape)}}}.")
+    if not new:
         return self.sum()
-    dims = [*range(shift), *[d for d in range(shift, self.dim()) if wanted[d - shift] == 1 and self.shape[d] != 1]]
+    dims = [*range(shift), *[d for d in range(shift, self.dim()) if new[d - shift] == 1 and self.shape[d] != 1]]
     summed = self.sum(dims, keepdim=True) if dims else self
-    return summed.view(wanted) if shift else summed
+    return summed.view(new) if shift else summed
 
 
 @composite(
@@ -169,7 +169,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: Any = None, size: Any
     The storage grows if the tensor gets a different size or strides.
 
     Raises:
-        RuntimeError: for another dtype, a negative offset or strides, and a tensor beyond a storage that does not grow.
+        RuntimeError: for another dtype, a negative offset or stride, and a tensor that exceeds a storage of fixed size.
         TypeError: for an offset without a size, and an invalid source.
     """
     if self._storage_.born < mode.since:
@@ -180,28 +180,29 @@ def set_(self: Tensor, source: Any = None, storage_offset: Any = None, size: Any
         source = empty(0, dtype=self.dtype)
     if isinstance(source, Tensor) and size is None:
         if source.dtype is not self.dtype:
-            mine, theirs = cpp_name(self.dtype), cpp_name(source.dtype)
-            raise RuntimeError(f"Could not set tensor of type {theirs} to a tensor of type {mine}")
+            raise RuntimeError(
+                f"Could not set tensor of type {cpp_name(source.dtype)} to a tensor of type {cpp_name(self.dtype)}"
+            )
         storage, layout, offset = source._storage_, source._layout_, source._offset_
         source._view_ = source._view_ or SHARED
     else:
-        storage, layout, offset = _place(self, source, storage_offset or 0, size, stride)
+        storage, layout, offset = _layout_in(self, source, storage_offset or 0, size, stride)
     former = self._counter_
     if self._view_ is None and former is not None:
-        self._counter_ = VersionCounter(self._version)  # its own: the old storage need not be kept for it
-        former.version += 1  # for the node that saves it as its result
+        self._counter_ = VersionCounter(self._version)  # the former counter would keep the former storage alive
+        former.version += 1  # for nodes that have saved the tensor
     self._storage_, self._layout_, self._offset_ = storage, layout, offset
     self._view_ = self._view_ or SHARED
     bump_version(self)
     if self._autograd_state_ is not None:
-        self._autograd_state_.accumulator = None  # earlier results belong to the old storage
+        self._autograd_state_.accumulator = None  # it belongs to the former storage
     if node is not None:
         rebase(self, node)
     return self
 
 
-def _place(self: Tensor, source: Any, offset: int, size: Any, stride: Any) -> tuple[UntypedStorage, Layout, int]:
-    """The layout of a tensor in its new storage, which grows for a different size or strides."""
+def _layout_in(self: Tensor, source: Any, offset: int, size: Any, stride: Any) -> tuple[UntypedStorage, Layout, int]:
+    """The storage of ``source``, and the layout and offset of a tensor in it; grows it for another size or strides."""
     if isinstance(source, TypedStorage) and source.dtype is not self.dtype:
         raise RuntimeError(
             f"Expected a Storage of type {cpp_name(self.dtype)} or an UntypedStorage, but got type "
@@ -276,13 +277,13 @@ def share_memory_(self: Tensor) -> Tensor:
 
 @composite("pin_memory(Tensor(a) self, Device? device=None) -> Tensor(a)", names="Tensor.pin_memory", errors="before")
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """The tensor itself: CPU memory needs no pinning here."""
+    """The tensor itself: memory is never pinned."""
     return self
 
 
 @composite("is_pinned(Tensor self, Device? device=None) -> bool", names="Tensor.is_pinned", errors="before")
 def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """Always False: memory is never pinned."""
+    """Always False."""
     return False
 
 

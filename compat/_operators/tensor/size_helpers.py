@@ -1,4 +1,4 @@
-"""Helpers about sizes and devices of tensors; combinations and logarithmic ranges."""
+"""Functions of sizes and devices of tensors; ``combinations`` and ``logspace``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from compat._core.types.dtype import int64
 from compat._core.types.errors import size_text, wrong_combination
 from compat._core.types.size import Size
 from compat._operators.arguments import tensor_argument
-from compat._operators.create.factories import from_table, into_all, with_grad
-from compat._operators.create.ranges import of_ends
+from compat._operators.create.factories import from_table, into_flat, with_grad
+from compat._operators.create.ranges import endpoints_dtype
 
 
 @function("torch.get_device")
@@ -54,7 +54,7 @@ def shape_as_tensor(self: Tensor) -> Tensor:
 
 @function("torch.broadcast_shapes")
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The broadcast shape of shapes.
+    """The shape that shapes broadcast to.
 
     Args:
         shapes: each a sequence of integers, or an integer for one dimension.
@@ -68,7 +68,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
         torch.Size([2, 3])
     """
     result: list[int] = []
-    for where, shape in enumerate(shapes):
+    for i, shape in enumerate(shapes):
         size = (shape,) if isinstance(shape, int) else shape
         if not isinstance(size, tuple | list):
             raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {shape}")
@@ -82,7 +82,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
             if result[dim] != 1:
                 raise RuntimeError(
                     f"Attempting to broadcast a dimension of length {n} at {dim}! Mismatching argument at index "
-                    f"{where} had {tuple(size)}; but expected shape should be broadcastable to {size_text(result)}"
+                    f"{i} had {tuple(size)}; but expected shape should be broadcastable to {size_text(result)}"
                 )
             result[dim] = n
     return Size(result)
@@ -111,12 +111,12 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if r == 0:
         return input.new_empty((0,))
     # An index tuple is a combination if its indices are increasing, or nondecreasing with replacement.
-    n, keep = input.numel(), np.less_equal if with_replacement else np.less
-    places = np.indices((n,) * r)
-    taken = from_array(np.all(keep(places[:-1], places[1:]), axis=0))
+    n, in_order = input.numel(), np.less_equal if with_replacement else np.less
+    indices = np.indices((n,) * r)
+    is_combination = from_array(np.all(in_order(indices[:-1], indices[1:]), axis=0))
     torch = names_of("torch")
     grids = torch["meshgrid"](*[input] * r, indexing="ij")
-    return torch["stack"]([torch["masked_select"](grid, taken) for grid in grids], 1)
+    return torch["stack"]([torch["masked_select"](grid, is_combination) for grid in grids], 1)
 
 
 @composite(
@@ -164,19 +164,19 @@ def logspace(
         raise wrong_combination("logspace", (start, end, steps))
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    dtype = of_ends("logspace", first, last, dtype, out, device, layout)
+    dtype = endpoints_dtype("logspace", first, last, dtype, out, device, layout)
     key = ("logspace", str(base), str(first), str(last), steps)
     made = from_table(key, (steps,), lambda: _powers(base, first, last, steps, dtype), dtype, where)
-    return into_all(out, with_grad(made, requires_grad))
+    return into_flat(out, with_grad(made, requires_grad))
 
 
 def _powers(base: float, first: Any, last: Any, steps: int, dtype: Dtype) -> np.ndarray:
-    """Exponents computed from both ends towards the middle, so that both ends are exact."""
+    """The values of ``logspace``; exponents are computed from both ends towards the middle, so that both are exact."""
     work: Any = np.complex128 if dtype.is_complex else np.float64
     a, b = np.asarray(first, work)[()], np.asarray(last, work)[()]
-    by = (b - a) / max(steps - 1, 1)
+    step = (b - a) / max(steps - 1, 1)
     index = np.arange(steps)
-    exponents = np.where((index < steps // 2) | (steps == 1), a + by * index, b - by * (steps - 1 - index))
+    exponents = np.where((index < steps // 2) | (steps == 1), a + step * index, b - step * (steps - 1 - index))
     with np.errstate(all="ignore"):
         return np.power(np.asarray(base, work), exponents).astype(dtype.numpy)
 

@@ -1,4 +1,4 @@
-"""Two tensors that become each other."""
+"""``torch.utils.swap_tensors``."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def _raise_error(*_: Any) -> None:
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
-    """Swaps two tensors: references to one of them refer to the other now.
+    """Swaps the contents of two tensors: references to one of them then refer to the other.
 
-    A graph that was recorded with one of them cannot be gone back through any more.
+    The backward pass of a graph that was recorded with one of them raises an error.
 
     Raises:
         RuntimeError: if there is a weak reference to one of them.
@@ -39,8 +39,8 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
         if weakref.getweakrefs(t):
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
     for t in (t1, t2):
-        found = t._autograd_state_.accumulator if t._autograd_state_ is not None else None
-        node = found() if found is not None else None
+        accumulator = t._autograd_state_.accumulator if t._autograd_state_ is not None else None
+        node = accumulator() if accumulator is not None else None
         if node is not None:
             node.register_prehook(_raise_error)
             assert t._autograd_state_ is not None

@@ -1,4 +1,4 @@
-"""How tensors inside transforms are printed."""
+"""The text of tensors inside transforms."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from funcgrad.interpreters.reverse import ReverseTracer
 
 
 def traced_text(t: Tensor) -> str:
-    """A tensor whose elements are traced as PyTorch prints it, from the innermost transform outwards."""
+    """The text of a traced tensor, as PyTorch prints it: the innermost transform first."""
     x = strided_access.read(runtime.ready(t._storage_.buffer), t._layout_, t._offset_)
     if isinstance(x, Tracer):
-        number = _number(x)
-        if isinstance(x, BatchTracer) and number:
-            return _wrapped(f"BatchedTensor(lvl={number}, bdim={x.dim}", x.value)
-        if isinstance(x, ForwardTracer | ReverseTracer) and number:
-            return _wrapped(f"GradTrackingTensor(lvl={number}", x.underlying())
+        level = _level(x)
+        if isinstance(x, BatchTracer) and level:
+            return _wrapped(f"BatchedTensor(lvl={level}, bdim={x.dim}", x.value)
+        if isinstance(x, ForwardTracer | ReverseTracer) and level:
+            return _wrapped(f"GradTrackingTensor(lvl={level}", x.underlying())
         if not vmap_checks.shown(x):
             return f"tensor({x!r}, size={tuple(t.shape)})"
     node = t.grad_fn
@@ -37,8 +37,8 @@ def traced_text(t: Tensor) -> str:
     )
 
 
-def _number(x: Tracer) -> int:
-    """Which transform of ``torch.func``, counted from the outermost, a tracer belongs to; 0 for none."""
+def _level(x: Tracer) -> int:
+    """The level of the ``torch.func`` transform that a tracer belongs to: 1 for the outermost, 0 for none."""
     for number, entered in enumerate(level_stack.state.levels, 1):
         if entered.interpreter is x.interpreter:
             return number

@@ -1,4 +1,4 @@
-"""Views between complex numbers and their parts."""
+"""Views of complex tensors as real ones and the reverse; conjugation, real and imaginary parts."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def view_as_real(input):
     return Geometry((*input.size, 2), stride, 2 * input.offset, input.dtype.to_real())
 
 
-def _check_seen(input: Tensor) -> None:
+_LAST_STRIDE = "Tensor must have a last dimension with stride 1"
+
+
+def _check_last_stride(input: Tensor) -> None:
     if input.stride()[-1] != 1:
         raise RuntimeError(_LAST_STRIDE)
 
 
-_LAST_STRIDE = "Tensor must have a last dimension with stride 1"
-
-
-@view("view_as_complex(Tensor(a) self) -> Tensor(a)", node="ViewAsComplexBackward0", inside=_check_seen)
+@view("view_as_complex(Tensor(a) self) -> Tensor(a)", node="ViewAsComplexBackward0", inside=_check_last_stride)
 def view_as_complex(input):
     """Pairs of real numbers, along the last dimension, as complex ones.
 
@@ -81,7 +81,7 @@ def _neg_view(input):
 
 @composite("conj(Tensor(a) self) -> Tensor(a)", errors="own")
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugate as a view: the conjugation is lazy. A real tensor is returned itself.
+    """The complex conjugate as a view: the conjugation is lazy. A real tensor is returned unchanged.
 
     Example:
         >>> torch.tensor([1 + 2j]).conj()
@@ -92,7 +92,7 @@ def conj(input: Tensor) -> Tensor:
 
 @composite("real(Tensor(a) self) -> Tensor(a)", names="torch.real")
 def real(input: Tensor) -> Tensor:
-    """The real part, as a view; a real tensor itself."""
+    """The real part, as a view; a real tensor is returned unchanged."""
     if not input.is_complex():
         return input
     return select(view_as_real(_conj(input) if input.is_conj() else input), -1, 0)

@@ -1,4 +1,4 @@
-"""Views: transpose, permute, view, expand, select, slice, split and their variants."""
+"""Views of another shape: transpose, permute, view, reshape, squeeze, unsqueeze, expand and their variants."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def transpose(input, dim0, dim1):
 
 @composite("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)")
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """The tensor with two dimensions swapped; NumPy's name."""
+    """The tensor with two dimensions swapped: ``transpose`` under NumPy's name."""
     return transpose(input, axis0, axis1)
 
 
@@ -103,7 +103,7 @@ def permute(input, *dims):
     return input._replace(size=tuple(input.size[d] for d in order), stride=tuple(input.stride[d] for d in order))
 
 
-def _several(x: Any) -> tuple[int, ...]:
+def _as_tuple(x: Any) -> tuple[int, ...]:
     return tuple(x) if isinstance(x, tuple | list) else (x,)
 
 
@@ -114,27 +114,27 @@ def _several(x: Any) -> tuple[int, ...]:
 )
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """The tensor with dimensions moved to new positions; the others keep their order."""
-    source, destination = _several(source), _several(destination)
+    source, destination = _as_tuple(source), _as_tuple(destination)
     if len(source) != len(destination):
         raise RuntimeError(
             f"movedim: Invalid source or destination dims: source ({size_text(source)} dims) should contain the same "
             f"number of dims as destination ({size_text(destination)} dims)"
         )
     n = input.dim()
-    here, there = (_distinct(dims, n, what) for dims, what in ((source, "source"), (destination, "destination")))
-    rest = iter(d for d in range(n) if d not in here)
-    order = [here[there.index(d)] if d in there else next(rest) for d in range(n)]
+    old, new = _distinct(source, n, "source"), _distinct(destination, n, "destination")
+    rest = iter(d for d in range(n) if d not in old)
+    order = [old[new.index(d)] if d in new else next(rest) for d in range(n)]
     return permute(input, order) if n else alias(input)
 
 
-def _distinct(dims: Sequence[int], n: int, what: str) -> list[int]:
-    found = [wrap_dim(d, n) for d in dims]
-    if len(set(found)) != len(found):
-        raise RuntimeError(f"movedim: repeated dim in `{what}` ({size_text(dims)})")
-    return found
+def _distinct(dims: Sequence[int], n: int, argument: str) -> list[int]:
+    wrapped = [wrap_dim(d, n) for d in dims]
+    if len(set(wrapped)) != len(wrapped):
+        raise RuntimeError(f"movedim: repeated dim in `{argument}` ({size_text(dims)})")
+    return wrapped
 
 
-def _matrix(name: str, self: Tensor) -> Tensor:
+def _matrix_transpose(name: str, self: Tensor) -> Tensor:
     if self.dim() == 0:
         instead = "This function is the identity in these cases." if name == "mT" else "Consider using x.conj()."
         warn(f"Tensor.{name} is deprecated on 0-D tensors. {instead}")
@@ -147,7 +147,7 @@ def _matrix(name: str, self: Tensor) -> Tensor:
 
 
 def _reversed(self: Tensor) -> Tensor:
-    """The dimensions in reverse order, as a view; of a matrix its transpose."""
+    """The tensor with its dimensions in reverse order, a view; for a matrix, the transpose."""
     if self.dim() != 2:
         warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
@@ -158,8 +158,8 @@ def _reversed(self: Tensor) -> Tensor:
 
 
 def _adjoint(name: str, self: Tensor) -> Tensor:
-    made = _matrix(name, self)
-    return made.conj() if made.is_complex() else made
+    transposed = _matrix_transpose(name, self)
+    return transposed.conj() if transposed.is_complex() else transposed
 
 
 def _hermitian(self: Tensor) -> Tensor:
@@ -171,8 +171,10 @@ def _hermitian(self: Tensor) -> Tensor:
 
 
 function("Tensor.T")(property(_reversed))
-function("Tensor.mT")(property(lambda self: _matrix("mT", self), doc="The last two dimensions exchanged, a view."))
-function("Tensor.mH")(property(lambda self: _adjoint("mH", self), doc="``mT``, and the conjugate."))
+function("Tensor.mT")(
+    property(lambda self: _matrix_transpose("mT", self), doc="The tensor with its last two dimensions swapped, a view.")
+)
+function("Tensor.mH")(property(lambda self: _adjoint("mH", self), doc="The conjugate of ``mT``."))
 function("Tensor.H")(property(_hermitian))
 
 
@@ -189,7 +191,7 @@ def inferred(size: Sequence[int], numel: int) -> tuple[int, ...]:
     """A size with its -1, if any, inferred.
 
     Raises:
-        RuntimeError: if that is impossible.
+        RuntimeError: if the size does not have ``numel`` elements, or is ambiguous.
     """
     if min(size, default=0) >= 0 and prod(size) == numel:
         return tuple(size)
@@ -233,35 +235,36 @@ def _in_shape(input: Any, size: Sequence[int]) -> Any:
     return input._replace(size=new, stride=stride)
 
 
-def _check_divides(what: str, n: int, k: int, names: str) -> None:
+def _check_divides(quantity: str, n: int, k: int, action: str) -> None:
     if n % k:
-        raise RuntimeError(f"self.{what} must be divisible by {k} to {names}, but got {n}")
+        raise RuntimeError(f"self.{quantity} must be divisible by {k} to {action}, but got {n}")
 
 
 @view("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", node="ViewBackward1", names="")
 def view_dtype(input, dtype):
     """The bytes viewed as another dtype."""
-    have, want = input.dtype.itemsize, dtype.itemsize
-    if input.conj or input.neg:  # for any dtype
+    old, new = input.dtype.itemsize, dtype.itemsize
+    if input.conj or input.neg:  # also for the same dtype
         kind = "conjugate view tensors" if input.conj else "tensors with negative bit set"
         raise RuntimeError(f"torch.Tensor.view is not supported for {kind} when converting to a different dtype.")
-    if have == want:
+    if old == new:
         return input._replace(dtype=dtype)
-    names = f"view {input.dtype.scalar_name} as {dtype.scalar_name} (different element sizes)"
+    action = f"view {input.dtype.scalar_name} as {dtype.scalar_name} (different element sizes)"
     if input.ndim == 0:
-        raise RuntimeError(f"self.dim() cannot be 0 to {names}")
+        raise RuntimeError(f"self.dim() cannot be 0 to {action}")
     *head, last = input.size
-    k = want // have
-    for what, n in [("size(-1)", last), ("storage_offset()", input.offset)] if k else []:
-        _check_divides(what, n, k, names)
+    k = new // old
+    if k:
+        _check_divides("size(-1)", last, k, action)
+        _check_divides("storage_offset()", input.offset, k, action)
     if input.stride[-1] != 1:
-        raise RuntimeError(f"self.stride(-1) must be 1 to {names}, but got {input.stride[-1]}")
-    if have > want:
-        k = have // want
+        raise RuntimeError(f"self.stride(-1) must be 1 to {action}, but got {input.stride[-1]}")
+    if old > new:
+        k = old // new
         stride = (*[s * k for s in input.stride[:-1]], 1)
         return input._replace(size=(*head, last * k), stride=stride, offset=input.offset * k, dtype=dtype)
     for d, n in enumerate(input.stride[:-1]):
-        _check_divides(f"stride({d})", n, k, names)
+        _check_divides(f"stride({d})", n, k, action)
     stride = (*[s // k for s in input.stride[:-1]], 1)
     return input._replace(size=(*head, last // k), stride=stride, offset=input.offset // k, dtype=dtype)
 
@@ -288,12 +291,12 @@ def tensor_view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Te
     if dtype is None and len(size) == 1 and isinstance(size[0], dtypes.dtype):
         dtype = size[0]
     if dtype is not None:
-        # Bytes have no derivative: a view with another dtype is detached.
-        made: Tensor = view_dtype(self.detach(), dtype).detach()
-        made._counter_ = None if mode.inference else made._counter_ or VersionCounter()
-        return made
+        # A reinterpretation of bytes has no derivative: a view with another dtype is detached.
+        detached: Tensor = view_dtype(self.detach(), dtype).detach()
+        detached._counter_ = None if mode.inference else detached._counter_ or VersionCounter()
+        return detached
     try:
-        made = view_size(self, *size, **named)
+        made: Tensor = view_size(self, *size, **named)
     except TypeError:
         check_view_size(size)
         raise
@@ -360,7 +363,7 @@ def tensor_reshape(self: Tensor, *shape: Any, **named: Any) -> Tensor:
 def _reshape_alias(input, *size):
     """``view`` of a noncontiguous tensor, with the node of ``reshape``."""
     stride = view_strides(input.size, input.stride, size)
-    assert stride is not None, "only where no copy is needed"
+    assert stride is not None, "a size that needs no copy"
     return input._replace(size=tuple(size), stride=stride)
 
 
@@ -368,14 +371,14 @@ def _reshape_alias(input, *size):
     "_unsafe_view(Tensor self, SymInt[] size) -> Tensor",
     node="UnsafeViewBackward0", saves="self.sym_sizes", names="", undone="always",
 )  # fmt: skip
-def reshaped(input, *size):
+def _unsafe_view(input, *size):
     return _in_shape(input, size)
 
 
 @composite("_unsafe_view(Tensor self, SymInt[] size) -> Tensor", names="torch._unsafe_view")
 def unsafe_view(input: Tensor, size: Sequence[int]) -> Tensor:
-    """A tensor without other references in another shape; not recorded as a view, with its own version counter."""
-    made = reshaped(input, tuple(size))
+    """The tensor in another shape, not as a view and with its own version counter: ``input`` has no other use."""
+    made = _unsafe_view(input, tuple(size))
     made._view_ = None
     if made._counter_ is not None:
         made._counter_ = VersionCounter()
@@ -391,7 +394,7 @@ def _squeezed(input, dim):
 
 
 def unsafe_squeeze(input: Tensor, dim: int) -> Tensor:
-    """The same with a dimension of size one removed, which PyTorch does in place."""
+    """The tensor without a dimension of size one, not as a view; its version is bumped as by PyTorch's ``squeeze_``."""
     made = _squeezed(input, dim)
     made._view_ = None
     bump_version(made)
@@ -412,7 +415,7 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
 
 @view("alias(Tensor(a) self) -> Tensor(a)", node="AliasBackward0", names="torch._alias", undone="changed")
 def alias(input):
-    """An alias of the tensor, a view."""
+    """A view of the whole tensor."""
     return input
 
 
@@ -422,7 +425,7 @@ def alias(input):
     names="torch.unsqueeze Tensor.unsqueeze Tensor.unsqueeze_", static="dim", undone="always",
 )  # fmt: skip
 def unsqueeze(input, dim):
-    """A dimension of size one inserted.
+    """The tensor with a dimension of size one inserted at ``dim``.
 
     Example:
         >>> torch.zeros(2, 3).unsqueeze(-1).shape
@@ -482,6 +485,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 
 
 def _squeezing(dim: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The overload of ``squeeze`` for ``dim``, and its arguments."""
     if dim is None:
         return _squeeze_all, ()
     return (_squeeze_dims if isinstance(dim, tuple | list) else _squeeze_dim), (dim,)
@@ -548,7 +552,7 @@ def expand(input, *size, implicit):
 
 @composite("broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)")
 def broadcast_to(input: Tensor, *size: Any) -> Tensor:
-    """``expand``; NumPy's name.
+    """``expand`` under NumPy's name.
 
     Example:
         >>> torch.broadcast_to(torch.ones(3), (2, 3)).shape
@@ -559,7 +563,7 @@ def broadcast_to(input: Tensor, *size: Any) -> Tensor:
 
 @composite("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", names="Tensor.expand_as", errors="own")
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """Expanded to the size of ``other``.
+    """The tensor expanded to the size of ``other``.
 
     Example:
         >>> torch.ones(3).expand_as(torch.ones(2, 3)).shape

@@ -1,4 +1,4 @@
-"""Views of slices: select, slice, narrow, diagonal, unfold, split, unbind."""
+"""Views of parts of a tensor: select, slice, narrow, diagonal, unfold, split, unbind."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def diagonal(input, offset, dim1, dim2):
     node="UnfoldBackward0", saves="dimension self.sym_sizes size step", names="Tensor.unfold",
 )  # fmt: skip
 def unfold(input, dimension, size, step):
-    """All windows of ``size`` along a dimension, ``step`` apart, in a new last dimension.
+    """All windows of ``size`` elements along a dimension, every ``step`` elements, in a new last dimension.
 
     Example:
         >>> torch.arange(5).unfold(0, 3, 1)
@@ -245,8 +245,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     n = input.shape[wrap_dim(dim, input.dim())]
-    each = -(-n // chunks)
-    return _split_size(input, each, dim) if n else split_with_sizes(input, [0] * chunks, dim)
+    return _split_size(input, -(-n // chunks), dim) if n else split_with_sizes(input, [0] * chunks, dim)
 
 
 @view("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", node="UnbindBackward0", saves="dim", static="dim")

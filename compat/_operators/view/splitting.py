@@ -1,4 +1,4 @@
-"""``tensor_split`` and its variants: views."""
+"""``tensor_split``, ``hsplit``, ``vsplit``, ``dsplit``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def tensor_split(
     input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None,
     tensor_indices_or_sections: Any = None,
 ) -> tuple[Tensor, ...]:  # fmt: skip
-    """Splits a dimension into a number of nearly equal parts; or at given indices.
+    """Splits a dimension into a number of nearly equal parts, or at given indices.
 
     Args:
         input: a tensor of at least one dimension.
@@ -45,49 +45,48 @@ def tensor_split(
         dim: the dimension.
 
     Raises:
-        RuntimeError: for a 0-d tensor, and for no parts.
+        RuntimeError: for a 0-d tensor, and for a number of parts below 1.
 
     Example:
         >>> torch.tensor_split(torch.arange(5), 2)
         (tensor([0, 1, 2]), tensor([3, 4]))
     """
-    wanted = indices_or_sections
-    if wanted.__class__ not in (int, tuple, list):
-        wanted = _wanted("tensor_split", input, wanted, indices, sections, tensor_indices_or_sections)
+    cut = indices_or_sections
+    if cut.__class__ not in (int, tuple, list):
+        cut = _indices_or_sections("tensor_split", input, cut, indices, sections, tensor_indices_or_sections)
     if input.dim() == 0:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     along = wrap_dim(dim, input.dim())
-    if isinstance(wanted, Tensor):
-        wanted = _places(wanted)
-    if hasattr(wanted, "__index__"):
-        return _sections(input, wanted.__index__(), along)
-    return _pieces(input, list(size_argument("tensor_split", "indices", 2, (wanted,))), along)
+    if isinstance(cut, Tensor):
+        cut = _from_tensor(cut)
+    if hasattr(cut, "__index__"):
+        return _sections(input, cut.__index__(), along)
+    return _pieces(input, list(size_argument("tensor_split", "indices", 2, (cut,))), along)
 
 
-def _wanted(name: str, input: Tensor, *given: Any) -> Any:
-    """The number of parts or the indices, from any of the argument names.
+def _indices_or_sections(name: str, input: Tensor, *arguments: Any) -> Any:
+    """The number of parts or the indices: the one of ``arguments`` that was given.
 
     Raises:
-        TypeError: if they are missing or invalid.
+        TypeError: if it is missing or invalid.
     """
-    for wanted in given:
-        if isinstance(wanted, list | tuple | Tensor) or (hasattr(wanted, "__index__") and not isinstance(wanted, bool)):
-            return wanted
-    raise wrong_call(f"torch.{name}", input, *[g for g in given if g is not None])
+    for cut in arguments:
+        if isinstance(cut, list | tuple | Tensor) or (hasattr(cut, "__index__") and not isinstance(cut, bool)):
+            return cut
+    raise wrong_call(f"torch.{name}", input, *[cut for cut in arguments if cut is not None])
 
 
-def _places(wanted: Tensor) -> Any:
-    if wanted.dtype is not dtype.int64:
+def _from_tensor(cut: Tensor) -> Any:
+    if cut.dtype is not dtype.int64:
         raise RuntimeError(
-            "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
-            f"{wanted.dtype.scalar_name}"
+            f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {cut.dtype.scalar_name}"
         )
-    if wanted.dim() > 1:
+    if cut.dim() > 1:
         raise RuntimeError(
             "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but "
-            f"got a tensor with {wanted.dim()} dims"
+            f"got a tensor with {cut.dim()} dims"
         )
-    return wanted.tolist()
+    return cut.tolist()
 
 
 _LEAST = {"hsplit": 1, "vsplit": 2, "dsplit": 3}
@@ -111,7 +110,7 @@ def _publish(name: str, dim: int, which: str) -> None:
     def split(
         input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None
     ) -> tuple[Tensor, ...]:
-        wanted = _wanted(name, input, indices_or_sections, indices, sections)
+        cut = _indices_or_sections(name, input, indices_or_sections, indices, sections)
         least = _LEAST[name]
         if input.dim() < least:
             raise RuntimeError(
@@ -119,14 +118,14 @@ def _publish(name: str, dim: int, which: str) -> None:
                 "dimensions!"
             )
         along = min(dim, input.dim() - 1)
-        if hasattr(wanted, "__index__"):
+        if hasattr(cut, "__index__"):
             size = input.shape[along]
-            if wanted == 0 or size % wanted:
+            if cut == 0 or size % cut:
                 raise RuntimeError(
                     f"torch.{name} attempted to split along dimension {along}, but the size of the dimension {size} is "
-                    f"not divisible by the split_size {wanted}!"
+                    f"not divisible by the split_size {cut}!"
                 )
-        return tensor_split(input, wanted, along)
+        return tensor_split(input, cut, along)
 
     split.__name__ = split.__qualname__ = name
     parts = [tuple(1 if d == dim else 2 for d in range(3))] * 2

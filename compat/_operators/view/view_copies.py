@@ -1,4 +1,4 @@
-"""The ``..._copy`` functions: copies of views."""
+"""The ``..._copy`` functions, which copy views, and the ``unsafe_...`` functions, views with their own versions."""
 
 from __future__ import annotations
 
@@ -25,28 +25,24 @@ from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import slice_
 
 
-def copying(shown: ViewOp, names: str = "") -> Op:
-    """Declares the operator that copies a view, ``NAME_copy``.
-
-    Args:
-        names: the operator's names.
-    """
-    name = f"{shown.name}_copy"
-    # Its schema is the view's without alias annotations.
-    (text,) = (re.sub(r"Tensor\(a[^)]*\)", "Tensor", schema) for schema in shown.schemas)
+def _declare_copy(view_op: ViewOp, names: str = "") -> Op:
+    """Declares ``NAME_copy``, the operator that copies the view ``NAME``, under public ``names``."""
+    name = f"{view_op.name}_copy"
+    (schema,) = view_op.schemas
+    unaliased = re.sub(r"Tensor\(a[^)]*\)", "Tensor", schema)
 
     def body(input: Any, *args: Any, **kwargs: Any) -> list[Any]:
         shape, dtype = type_of(input).shape, dtypes.from_numpy(type_of(input).dtype)
         whole = Geometry(shape, contiguous_strides(shape), 0, dtype)
-        found = shown.body(whole, *args, **kwargs)
-        several = [found] if isinstance(found, Geometry) else found
-        return [strided_access.read(input, over(Base(shape, dtype), g), g.offset) for g in several]
+        viewed = view_op.body(whole, *args, **kwargs)
+        views = [viewed] if isinstance(viewed, Geometry) else viewed
+        return [strided_access.read(input, over(Base(shape, dtype), g), g.offset) for g in views]
 
-    body.__doc__ = f"A copy of what ``{shown.name}`` shows, with memory of its own."
+    body.__doc__ = f"A copy of the view that ``{view_op.name}`` returns."
     return aten(
-        text.replace(shown.name, name, 1),
-        node=f"{shown.node.__name__}_copy", saves=shown.row.saves, names=names, check=shown.row.check, out=True,
-        arguments=Arguments(static=shown.row.static),
+        unaliased.replace(view_op.name, name, 1),
+        node=f"{view_op.node.__name__}_copy", saves=view_op.row.saves, names=names, check=view_op.row.check, out=True,
+        arguments=Arguments(static=view_op.row.static),
     )(body)  # fmt: skip
 
 
@@ -55,10 +51,10 @@ for _view in (
     parts._split_size, views.t, views.transpose, parts.unbind, parts.unfold, views.unsqueeze,
     complex_views.view_as_real, complex_views.view_as_complex,
 ):  # fmt: skip
-    copying(_view, f"torch.{_view.name}_copy")
+    _declare_copy(_view, f"torch.{_view.name}_copy")
 
-_view_size, _view_dtype = copying(views.view_size), copying(views.view_dtype)
-_squeeze = {v: copying(v) for v in (views._squeeze_all, views._squeeze_dim, views._squeeze_dims)}
+_view_size_copy, _view_dtype_copy = _declare_copy(views.view_size), _declare_copy(views.view_dtype)
+_squeeze_copies = {v: _declare_copy(v) for v in (views._squeeze_all, views._squeeze_dim, views._squeeze_dims)}
 
 
 @composite(
@@ -70,7 +66,7 @@ def view_copy(input: Tensor, size: Any = None, *, dtype: Any = None, out: Tensor
     """A copy of the tensor in another shape, or of its bytes as another dtype."""
     if dtype is None and isinstance(size, dtypes.dtype):
         dtype = size
-    return _view_size(input, size, out=out) if dtype is None else _view_dtype(input, dtype, out=out)
+    return _view_size_copy(input, size, out=out) if dtype is None else _view_dtype_copy(input, dtype, out=out)
 
 
 @composite(
@@ -81,25 +77,25 @@ def view_copy(input: Tensor, size: Any = None, *, dtype: Any = None, out: Tensor
 )
 def squeeze_copy(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Tensor:
     """A copy without dimensions of size one: all of them, or those of ``dim``."""
-    view, args = views._squeezing(dim)
-    return _squeeze[view](input, *args, out=out)
+    squeeze, args = views._squeezing(dim)
+    return _squeeze_copies[squeeze](input, *args, out=out)
 
 
 # ---------------------------------------------------------------- views with their own versions
 
 
-def _apart(parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+def _unrelated(parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Turns views into tensors that share memory without a view relation, each with its own version counter."""
     for part in parts:
         part._view_, part._counter_ = SHARED, VersionCounter()
     return parts
 
 
-_unsafe = view(
+_unsafe_split = view(
     "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
     node="UnsafeSplitBackward0", saves="dim self.sym_sizes split_size", names="",
 )(parts._split_size.body)  # fmt: skip
-_unsafe_with_sizes = view(
+_unsafe_split_with_sizes = view(
     "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
     node="UnsafeSplitWithSizesBackward0", saves="dim self.sym_sizes split_sizes", names="",
 )(parts.split_with_sizes.body)  # fmt: skip
@@ -107,19 +103,19 @@ _unsafe_with_sizes = view(
 
 @composite("unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]")
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """The parts of ``split``, which may be written as if they were not views; gradients do not account for it.
+    """The parts of ``split``, without a view relation: gradients do not take writes into the parts into account.
 
     Example:
         >>> [len(part) for part in torch.unsafe_split(torch.arange(5), 2)]
         [2, 2, 1]
     """
-    return _apart(_unsafe(input, split_size, dim))
+    return _unrelated(_unsafe_split(input, split_size, dim))
 
 
 @composite("unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]")
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """``unsafe_split`` into parts of given sizes."""
-    return _apart(_unsafe_with_sizes(input, split_sizes, dim))
+    return _unrelated(_unsafe_split_with_sizes(input, split_sizes, dim))
 
 
 @composite("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]")

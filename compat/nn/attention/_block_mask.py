@@ -14,7 +14,7 @@ import numpy as np
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
-from compat._operators.indexing.getitem import by_tensors
+from compat._operators.indexing.getitem import batched_indices
 
 #: A function of batch, head, query and key indices, 0-d tensors, to whether the query attends to the key.
 MaskMod = Callable[[Any, Any, Any, Any], Any]
@@ -50,7 +50,7 @@ def over_places(f: Callable[..., Any], given: int) -> Callable[..., Any]:
     """``f`` of (tensors, batch, head, query, key) for all index combinations at once; tensors get four dimensions."""
     for d in range(3, -1, -1):
         f = names_of("torch")["vmap"](f, in_dims=(0,) * given + tuple(0 if i == d else None for i in range(4)))
-    return by_tensors()(f)
+    return batched_indices()(f)
 
 
 def _combined(
