@@ -9,6 +9,12 @@ Example:
     torch.Size([3, 1])
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from compat._decomp import core_aten_decompositions
 from compat.export._files import load, save
 from compat.export._program import ExportedProgram, export
 from compat.export._sizes import Dim, dims
@@ -25,8 +31,18 @@ from compat.export.unflatten import UnflattenedModule, unflatten
 
 __all__ = [
     "AdditionalInputs", "Dim", "ExportBackwardSignature", "ExportGraphSignature", "ExportedProgram", "InputKind",
-    "InputSpec", "OutputKind", "OutputSpec", "ShapesCollection", "UnflattenedModule", "dims", "export", "load",
-    "save", "unflatten",
+    "InputSpec", "OutputKind", "OutputSpec", "ShapesCollection", "UnflattenedModule",
+    "default_decompositions", "dims", "export", "load", "save", "unflatten",
 ]  # fmt: skip
 
 export_for_training = export
+
+
+def default_decompositions() -> dict[Any, Callable[..., Any]]:
+    """The table of ``run_decompositions()``, to add decompositions to or remove them from.
+
+    Example:
+        >>> table = torch.export.default_decompositions()
+        >>> kept = table.pop(torch.ops.aten.silu.default)
+    """
+    return core_aten_decompositions()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_unflatten
@@ -12,8 +12,9 @@ from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import array, tensor_of
 from compat._core.transforms.grad_mode import no_grad
+from compat._decomp import core_aten_decompositions
 from compat._dynamo.exc import UserError
-from compat.export._sizes import MOST, Fixed, Symbol, asked_for, bound, candidates, fits, generalized
+from compat.export._sizes import MOST, Fixed, Place, Symbol, asked_for, bound, candidates, fits, generalized
 from compat.export.dynamic_shapes import AdditionalInputs, ShapesCollection
 from compat.export.graph_signature import (
     ConstantArgument,
@@ -24,7 +25,7 @@ from compat.export.graph_signature import (
     OutputSpec,
     TensorArgument,
 )
-from compat.fx._dispatch_trace import Recorder, record
+from compat.fx._dispatch_trace import Recorder, current, record
 from compat.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from compat.fx.graph import Graph
 from compat.fx.graph_module import GraphModule
@@ -32,6 +33,7 @@ from compat.fx.interpreter import Interpreter
 from compat.fx.node import Node
 from compat.nn.modules.module import Module
 from compat.nn.parameter import Parameter
+from compat.utils._python_dispatch import TorchDispatchMode
 from funcgrad.tools import export as _functions
 
 
@@ -138,8 +140,18 @@ class ExportedProgram:
         return _Unlifted(self)
 
     def run_decompositions(self, decomp_table: Any = None) -> ExportedProgram:
-        """The program in ATen operators, which it already is."""
-        return self
+        """The program with operators replaced by others, traced again.
+
+        Args:
+            decomp_table: by overload, the functions that compute it with others; by default
+                ``torch.export.default_decompositions()``.
+
+        Example:
+            >>> program = torch.export.export(torch.nn.SiLU(), (torch.ones(2),))
+            >>> [str(n.target) for n in program.run_decompositions().graph.find_nodes(op="call_function")]
+            ['aten.sigmoid.default', 'aten.mul.Tensor']
+        """
+        return _decomposed(self, core_aten_decompositions() if decomp_table is None else decomp_table)
 
     @property
     def stablehlo(self) -> _functions.Exported:
@@ -192,13 +204,16 @@ class _Unlifted(Module):
             if isinstance(t, Parameter):
                 holder.register_parameter(last, t)
             else:
-                holder.register_buffer(last, t)
+                holder.register_buffer(last, t, persistent=name in program.state_dict)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         program, inputs = self.check_arguments(*args, **kwargs)
         own = dict(self.named_parameters(remove_duplicate=False)) | dict(self.named_buffers(remove_duplicate=False))
         weights = [own[name] for name in program.weights()]
-        return tree_unflatten(list(program.graph_module(*weights, *inputs)), program.out_spec)
+        return tree_unflatten(list(self._run(program.graph_module, *weights, *inputs)), program.out_spec)
+
+    def _run(self, graph_module: GraphModule, *inputs: Tensor) -> Any:
+        return graph_module(*inputs)
 
     @property
     def graph(self) -> Graph:
@@ -255,6 +270,64 @@ class _Unlifted(Module):
                     f", got {t.dtype} of shape {list(t.shape)}"
                 )
         return program, inputs
+
+
+class _Decomposed(_Unlifted):
+    """A module that runs a program with the decompositions of a table."""
+
+    def __init__(self, program: ExportedProgram, table: Mapping[Any, Any]):
+        super().__init__(program)
+        self.__dict__["_table"] = table
+
+    def _run(self, graph_module: GraphModule, *inputs: Tensor) -> Any:
+        with _Decomposing(self.__dict__["_table"]):
+            return _InModules(graph_module).run(*inputs)
+
+
+class _Decomposing(TorchDispatchMode):
+    """Replaces operators by the functions of a table, and those in them, too."""
+
+    def __init__(self, table: Mapping[Any, Any]):
+        super().__init__()
+        self._table = table
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func not in self._table:
+            return func(*args, **kwargs)
+        with self:
+            return self._table[func](*args, **kwargs)
+
+
+class _InModules(Interpreter):
+    """Runs a graph within a trace, whose nodes are part of the same module calls as the nodes of the graph."""
+
+    def run_node(self, n: Node) -> Any:
+        trace, calls = current(), n.meta.get("nn_module_stack")
+        if trace is not None and calls:
+            trace.set_calls(calls.values())
+        return super().run_node(n)
+
+
+def _decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedProgram:
+    """A program with the decompositions of a table."""
+    args, kwargs = program.example_inputs
+    inputs = program.graph.find_nodes(op="placeholder")[len(program.weights()) :]
+    traced = Trace(_Decomposed(program, table), args, kwargs, [n.name for n in inputs])
+    symbols: dict[str, Symbol] = {}
+    for n, node in enumerate(inputs):
+        for d, size in node.meta.get("sizes", {}).items():
+            value = (traced.inputs[n].shape[d] - size.offset) // size.factor
+            symbol = symbols.setdefault(size.root, Symbol(size.root, value, needed=True))
+            symbol.places.append(Place(n, d, size.factor, size.offset))
+            if size.name == size.root:
+                symbol.least, symbol.most = size.least, size.most
+    found = traced.program(traced.chosen(list(symbols.values())))
+    kinds = {s.target: (s.kind, s.persistent) for s in program.graph_signature.input_specs if s.target is not None}
+    for spec in found.graph_signature.input_specs:
+        if spec.target in kinds:
+            spec.kind, spec.persistent = kinds[spec.target]
+    return found
 
 
 def _input_names(module: Module, args: Any, kwargs: Any) -> list[str]:

@@ -7,7 +7,7 @@ below modules and functions. Python control flow may depend on values; the graph
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -179,6 +179,10 @@ class Recorder(TorchDispatchMode):
         finally:
             before.remove()
             after.remove()
+
+    def set_calls(self, calls: Iterable[tuple[str, type]]) -> None:
+        """The module calls that the next nodes are part of, for a function that knows them itself."""
+        self._calls = list(calls)
 
     def _restore_layouts(self) -> None:
         """Adds views to nodes whose tensors were changed by in-place views such as ``squeeze_``."""

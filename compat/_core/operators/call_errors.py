@@ -16,7 +16,7 @@ from compat._core.dispatch.dispatcher import dispatch_function
 from compat._core.operators.entry_function import ALIASES
 from compat._core.schema.autocast_rules import rule_of
 from compat._core.schema.parameter import MISSING, Param
-from compat._core.tensor.registry import SHORT, names_of, publish, publishing
+from compat._core.tensor.registry import SHORT, defining_module, names_of, publish, publishing
 from compat._core.tensor.tracing import mixed
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.errors import lead, wrong_combination
@@ -234,7 +234,7 @@ def _published_with_call_errors(function: Any, place: str, name: str) -> Any:
         return function
     if function in _WITH_OWN_ERRORS:
         return function
-    if name in _OF_ANYTHING or not function.__module__.startswith(_OPERATORS):
+    if name in _OF_ANYTHING or not defining_module(function).startswith(_OPERATORS):
         return function
     of_torch = names_of("torch")
     if place == "nn.functional" and name in _OF_TORCH and of_torch.loaded_under(name) is function:

@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 from compat._core.types import dtype
+from funcgrad import custom_jvp
 from funcgrad import numpy as np
 from funcgrad.core.tracing import Tracer, type_of
 from funcgrad.primitives import elementwise as e
@@ -91,3 +92,36 @@ def single(x: Any) -> Any:
 def rounded(number: Any, like: Any) -> Any:
     """A number rounded to the dtype of a float16 or bfloat16 array, as PyTorch passes it to such kernels."""
     return np.astype(number, type_of(like).dtype) if is_half(like) else number
+
+
+@custom_jvp
+def _scaled(x: Any, factor: Any, of_gradient: Any) -> Any:
+    return np.multiply(factor, x)
+
+
+_scaled.defjvps(lambda t, out, x, factor, of_gradient: np.multiply(of_gradient, t), None, None)
+
+
+def scaled_apart(x: Any, factor: Any, of_gradient: Any) -> Any:
+    """``factor * x``, whose derivative is ``of_gradient``: PyTorch's formulas round numbers elsewhere than its kernels.
+
+    Both products of a float16 or bfloat16 array are rounded once.
+
+    Example:
+        >>> from compat._core.operators.op import pointwise
+        >>> def third(input):
+        ...     return scaled_apart(input, rounded(0.3337, input), 0.3337)
+        >>> import compat as torch
+        >>> declared = pointwise("third(Tensor self) -> Tensor", names="", node="ThirdBackward0")(third)
+        >>> x = torch.tensor(7.0, dtype=torch.bfloat16, requires_grad=True)
+        >>> torch.autograd.grad(declared(x), x, torch.tensor(7.0, dtype=torch.bfloat16))
+        (tensor(2.3281, dtype=torch.bfloat16),)
+        >>> declared(x.detach())
+        tensor(2.3438, dtype=torch.bfloat16)
+    """
+
+    def product(x: Any) -> Any:
+        kind = type_of(x).dtype
+        return _scaled(x, np.astype(factor, kind), np.astype(of_gradient, kind))
+
+    return in_single(product)(x)

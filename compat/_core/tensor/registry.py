@@ -14,6 +14,9 @@ from typing import Any
 
 from compat._core.tensor.tensor import Tensor, set_constructor
 
+_PACKAGE = __name__.partition(".")[0]
+#: The packages of the modules that make the functions of operators.
+_OPERATORS = (f"{_PACKAGE}._operators.", f"{_PACKAGE}._core.operators.")
 #: The address of the methods and attributes of tensors.
 _TENSOR = "Tensor"
 #: By address and name, the module that publishes the name and is not imported yet.
@@ -21,6 +24,8 @@ _later: dict[str, dict[str, str]] = {}
 _modules: list[str] = []
 #: The first address and name of each public function.
 _addresses: dict[Callable[..., Any], tuple[str, str]] = {}
+#: The modules that define the functions which have the names of their addresses.
+_definitions: dict[Callable[..., Any], str] = {}
 #: Functions that replace a value before it is published: ``(value, address, name) -> value``.
 publishing: list[Callable[[Any, str, str], Any]] = []
 
@@ -136,6 +141,7 @@ def publish(value: Any, *names: str) -> Any:
     Raises:
         ValueError: if another value has one of the names.
     """
+    published: dict[Callable[..., Any], str] = {}
     for name in names:
         place, _, last = name.rpartition(".")
         place = SHORT.get(place, place)
@@ -148,14 +154,38 @@ def publish(value: Any, *names: str) -> Any:
         if place == _TENSOR and not _is_patched(last):
             setattr(Tensor, last, made)
         table.put(last, value, made)
-        if place != _TENSOR and isinstance(made, FunctionType):
-            _addresses.setdefault(made, (place, last))
+        if isinstance(made, FunctionType):
+            if place != _TENSOR:
+                _addresses.setdefault(made, (place, last))
+            if published.get(made, _TENSOR).startswith(_TENSOR):
+                published[made] = f"{place}.{last}"
+    for made, address in published.items():
+        _name_by_address(made, address)
     return value
+
+
+def _name_by_address(made: Callable[..., Any], address: str) -> None:
+    """Gives a function of a module of operators the module and the name under which programs find it: functions are
+    pickled by these."""
+    if not made.__module__.startswith(_OPERATORS):
+        return
+    _definitions[made] = made.__module__
+    place, _, name = address.rpartition(".")
+    if place == _TENSOR:
+        made.__module__, made.__qualname__ = _PACKAGE, address
+    else:
+        made.__module__ = _PACKAGE if place == "torch" else f"{_PACKAGE}.{place}"
+        made.__qualname__ = name
 
 
 def _is_patched(name: str) -> bool:
     """Whether a program has replaced an attribute of tensors before its module was imported; it keeps its own."""
     return name in _later[_TENSOR] and not isinstance(vars(Tensor).get(name), _Later)
+
+
+def defining_module(function: Callable[..., Any]) -> str:
+    """The module that defines a function, also one that has the name of its address since it was published."""
+    return _definitions.get(function) or function.__module__
 
 
 def document(function: Callable[..., Any], text: str) -> None:
@@ -223,4 +253,4 @@ def _construct(args: tuple, named: dict[str, Any]) -> Tensor:
 
 
 set_constructor(_construct)
-index(__name__.partition(".")[0])
+index(_PACKAGE)

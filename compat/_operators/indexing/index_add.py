@@ -6,6 +6,7 @@ from typing import Any
 
 from compat._core.operators.declaration import Gradients, Overlap
 from compat._core.operators.op import aten, overloads
+from compat._core.operators.opmath import scaled_apart
 from compat._core.operators.out import check_room
 from compat._core.operators.overlapping import write_places
 from compat._core.tensor.tensor import Tensor
@@ -100,7 +101,7 @@ def index_add(input, dim, index, source, *, alpha):
     """
     if not type_of(input).size:
         return input  # even for indices that are out of bounds
-    return _written(input, dim, index, "add", np.multiply(as_dtype_of(alpha, source), source))
+    return _written(input, dim, index, "add", scaled_apart(source, as_dtype_of(alpha, source), alpha))
 
 
 def _check_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:

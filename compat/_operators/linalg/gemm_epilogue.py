@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat._core.operators.opmath import is_half, single
+from compat._core.operators.opmath import is_half, rounded, scaled_apart, single
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.contraction import dot_in_single
@@ -35,16 +35,24 @@ def plus(beta: Any, x: Any, alpha: Any, product: Any) -> Any:
     return np.add(np.broadcast_to(scaled(beta, x), type_of(product).shape), times(alpha, product))
 
 
-def combined(multiply: Callable[..., Any], beta: Any, x: Any, alpha: Any, a: Any, b: Any) -> Any:
+def combined(
+    multiply: Callable[..., Any], beta: Any, x: Any, alpha: Any, a: Any, b: Any, round_alpha: bool = False
+) -> Any:
     """``beta * x + alpha * multiply(a, b)``, in single precision for float16 and bfloat16, since PyTorch rounds only
     the result.
 
     Args:
         multiply: the product of two arrays by a contraction, its third argument; ``dot`` by default.
+        round_alpha: whether the kernel rounds ``alpha`` to float16 or bfloat16; derivatives do not.
     """
     if not is_half(a):
         return plus(beta, x, alpha, multiply(a, b))
     eights = type_of(a).dtype.itemsize == 1
-    product = multiply(single(a), single(b)) if eights else multiply(a, b, dot_in_single)
-    found = plus(beta, single(x), alpha, product)
+    if eights or _left_out(alpha):
+        product = multiply(single(a), single(b)) if eights else multiply(a, b, dot_in_single)
+        found = plus(beta, single(x), alpha, product)
+    else:  # gradients are products rounded to the dtype of the factors, and then multiplied
+        product = multiply(scaled_apart(a, 1, alpha), scaled_apart(b, 1, alpha), dot_in_single)
+        factor = rounded(alpha, a) if round_alpha else alpha
+        found = plus(beta, single(x), 1, scaled_apart(product, factor, 1))
     return np.astype(found, type_of(a).dtype)

@@ -10,7 +10,7 @@ from compat._core.memory.strides import broadcast_size
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Dtypes
 from compat._core.operators.op import aten
-from compat._core.operators.opmath import product_of_eights, rounded
+from compat._core.operators.opmath import product_of_eights
 from compat._core.operators.out import of_dtype, resize
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
@@ -279,7 +279,7 @@ def addmv(input, mat, vec, *, beta, alpha):
         >>> torch.addmv(torch.ones(2), torch.ones(2, 3), torch.ones(3))
         tensor([4., 4.])
     """
-    return combined(_matrix_vector, 1, scaled(beta, input), rounded(alpha, input), mat, vec)
+    return combined(_matrix_vector, 1, scaled(beta, input), alpha, mat, vec, round_alpha=True)
 
 
 def _check_addr(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha: Any = 1) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from compat._core.memory.strides import elementwise_strides
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Dtypes
 from compat._core.operators.op import Op, pointwise
-from compat._core.operators.opmath import in_single, rounded
+from compat._core.operators.opmath import in_single, is_half, rounded, scaled_apart
 from compat._core.operators.out import check_dtype, same_dtype
 from compat._core.tensor.registry import publish
 from compat._core.tensor.tensor import Tensor
@@ -90,21 +91,29 @@ def check_difference(input: Any, other: Any, *, alpha: Any = 1) -> None:
     check_alpha(input, other, alpha=alpha)
 
 
-def times(x: Any, factor: Any) -> Any:
-    """``factor * x``; a factor of 1, the default, is omitted."""
+def times(x: Any, factor: Any, of_gradient: Any = None) -> Any:
+    """``factor * x``; a factor of 1, the default, is omitted.
+
+    Args:
+        of_gradient: the factor of the derivative, if it is another one.
+    """
     if isinstance(factor, int) and factor == 1:
         return x
+    if of_gradient is not None:
+        return scaled_apart(x, factor, of_gradient)
     return np.multiply(np.astype(factor, type_of(x).dtype), x)
 
 
-@in_single
-def _add_times(x: Any, y: Any, factor: Any) -> Any:
-    return np.add(x, times(y, factor))
-
-
-@in_single
-def _subtract_times(x: Any, y: Any, factor: Any) -> Any:
-    return np.subtract(x, times(y, factor))
+def _with_factor(combine: Callable[[Any, Any], Any], x: Any, y: Any, alpha: Any) -> Any:
+    """``combine(x, alpha * y)``; for float16 and bfloat16, kernels round ``alpha``, and their derivatives do not."""
+    omitted = isinstance(alpha, int) and alpha == 1
+    factor, of_gradient = alpha, None
+    if is_half(y) and not omitted:
+        factor, of_gradient = rounded(alpha, y), alpha
+        y = np.broadcast_to(
+            y, np.broadcast_shapes(type_of(x).shape, type_of(y).shape)
+        )  # its gradient sums rounded products
+    return in_single(lambda x, y: combine(x, times(y, factor, of_gradient)))(x, y)
 
 
 @pointwise(
@@ -128,7 +137,7 @@ def add(input, other, *, alpha):
         >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0]), alpha=2)
         tensor([21., 42.])
     """
-    return _add_times(input, other, rounded(alpha, other))
+    return _with_factor(np.add, input, other, alpha)
 
 
 @pointwise(
@@ -154,7 +163,7 @@ def sub(input, other, *, alpha):
         >>> torch.sub(torch.tensor([10.0, 20.0]), torch.tensor([1.0, 2.0]), alpha=2)
         tensor([ 8., 16.])
     """
-    return _subtract_times(input, other, rounded(alpha, other))
+    return _with_factor(np.subtract, input, other, alpha)
 
 
 def _strides_with_number(operands: dict[str, Any], types: Any) -> list[Any]:
@@ -173,7 +182,7 @@ def _check_rsub(input: Any, other: Any, *alpha_positional: Any, alpha: Any = 1) 
     check=_check_rsub,
 )  # fmt: skip
 def _rsub_tensor(input, other, *, alpha):
-    return _subtract_times(other, input, rounded(alpha, input))
+    return _with_factor(np.subtract, other, input, alpha)
 
 
 @pointwise(
@@ -183,7 +192,11 @@ def _rsub_tensor(input, other, *, alpha):
     check=_check_rsub,
 )  # fmt: skip
 def _rsub_number(input, other, alpha):
-    return _subtract_times(other, input, rounded(alpha, input))
+    return _with_factor(np.subtract, other, input, alpha)
+
+
+def _add_rounded(x: Any, y: Any, factor: Any) -> Any:
+    return np.add(x, times(y, factor))
 
 
 @pointwise(
@@ -192,7 +205,7 @@ def _rsub_number(input, other, alpha):
 )  # fmt: skip
 def add_number(input, other, alpha):
     """``input + alpha * other`` with a number as in PyTorch's composite operators: the node has one input."""
-    return _add_times(input, other, rounded(alpha, input))
+    return in_single(_add_rounded)(input, other, rounded(alpha, input))
 
 
 @pointwise(

@@ -272,3 +272,40 @@ def test_a_function_is_rounded_once_by_numpy_and_by_xla(name: str, dtype: Any, m
     monkeypatch.setattr(windows.Window, "worth_compiling", lambda self: True)
     found.append(gated(x).tolist())
     assert found[0] == found[1] == once.tolist(), (torch.tensor(found[1]) - wanted).abs().max()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("alpha", [0.3, 1 / 3, -3.14159])
+def test_gradients_multiply_by_alpha_that_is_not_rounded(dtype: torch.dtype, alpha: float) -> None:
+    """PyTorch's formulas multiply by a number in opmath, and round products before; its sums round ``alpha``."""
+    torch.manual_seed(0)
+
+    def leaf(*size: int) -> torch.Tensor:
+        return torch.randn(*size).to(dtype).requires_grad_()
+
+    def scaled(x: torch.Tensor, factor: float = alpha) -> torch.Tensor:
+        return (x.float() * factor).to(dtype)
+
+    x, y, row, ct = leaf(5, 6), leaf(5, 6), leaf(6), torch.randn(5, 6).to(dtype)
+    rounded = torch.tensor(alpha).to(dtype).item()
+    assert torch.equal(torch.add(x, y, alpha=alpha), (x.float() + rounded * y.float()).to(dtype))
+    for function, sign in ((torch.add, 1), (torch.sub, -1)):
+        found = torch.autograd.grad(function(x, y, alpha=alpha), (x, y), ct)
+        assert torch.equal(found[0], ct) and torch.equal(found[1], scaled(ct, sign * alpha))
+        (summed,) = torch.autograd.grad(function(x, row, alpha=alpha), row, ct)
+        torch.testing.assert_close(summed, scaled(ct, sign * alpha).sum(0))  # sums may differ in their last bit
+    (found,) = torch.autograd.grad(torch.rsub(x, y, alpha=alpha), x, ct)
+    assert torch.equal(found, scaled(ct, -alpha))
+    (found,) = torch.autograd.grad(x.detach().index_add(0, torch.tensor([4, 2]), y[:2], alpha=alpha), y, ct)
+    assert torch.equal(found[:2], scaled(ct[[4, 2]]))
+
+    a, b = leaf(5, 7), leaf(7, 6)
+    found = torch.autograd.grad(torch.addmm(x, a, b, alpha=alpha), (x, a, b), ct)
+    products = ct @ b.detach().t(), a.detach().t() @ ct
+    assert torch.equal(found[0], ct) and all(map(torch.equal, found[1:], map(scaled, products)))
+    batched = torch.autograd.grad(torch.baddbmm(x[None], a[None], b[None], alpha=alpha), (x, a, b), ct[None])
+    assert all(map(torch.equal, batched, found))
+    vector = leaf(7)
+    found = torch.autograd.grad(torch.addmv(torch.zeros(5, dtype=dtype), a, vector, alpha=alpha), (a, vector), ct[:, 0])
+    products = torch.outer(ct[:, 0], vector.detach()), a.detach().t() @ ct[:, 0]
+    assert all(map(torch.equal, found, map(scaled, products)))
