@@ -30,6 +30,9 @@ _BYTES = "indexing with dtype torch.uint8 is now deprecated, please use a dtype 
 def outside(index: Tensor, low: int, high: int) -> int | None:
     """The first concrete index not in ``range(low, high)``; None if there is none."""
     values = values_of(index)
+    if values.size == 1:
+        place: int = values.item()
+        return None if low <= place < high else place
     if not values.size or (values.min() >= low and values.max() < high):
         return None
     return int(values[(values < low) | (values >= high)].flat[0])
