@@ -115,7 +115,8 @@ def _now(code: Executable, buffers: Sequence[Any], numbers: Sequence[Any]) -> Se
 
 def _places(buffer: Deferred, ops: Sequence[Operation]) -> list[int]:
     """The places of the operations that a buffer depends on, the last first; none if they are not few and small."""
-    wanted, found = {id(buffer)}, []
+    wanted = {id(buffer)}
+    found: list[int] = []
     last = len(ops) - 1
     for i in range(last, max(-1, last - NEAR), -1):
         code, buffers, _, results = ops[i]

@@ -40,8 +40,8 @@ def test_small_values_are_checked_as_by_the_operations(numbers: list[float], dty
     c = torch.distributions.constraints
     sets = [
         c.boolean, c.real, c.real_vector, c.positive, c.nonnegative, c.greater_than(0.5), c.less_than(2),
-        c.unit_interval, c.half_open_interval(0, 1), c.integer_interval(0, 2), c.nonnegative_integer, c.one_hot, c.simplex,
-        c.multinomial(2), c.independent(c.unit_interval, 1), c.interval(torch.zeros(2), torch.ones(2)),
+        c.unit_interval, c.half_open_interval(0, 1), c.integer_interval(0, 2), c.nonnegative_integer, c.one_hot,
+        c.simplex, c.multinomial(2), c.independent(c.unit_interval, 1), c.interval(torch.zeros(2), torch.ones(2)),
     ]  # fmt: skip
     if dtype is torch.bool:
         sets = [c.boolean, c.real, c.one_hot]
