@@ -1,6 +1,7 @@
 """Constraints: the allowed values of parameters, and the support of distributions.
 
-``check`` returns a boolean for each event of a value, without the event dimensions.
+``check`` returns a boolean for each event of a value, without the event dimensions. One that is ``_of_arrays`` consists
+of operators and methods that NumPy arrays have as well, and checks them in the same way.
 """
 
 from __future__ import annotations
@@ -18,6 +19,12 @@ __all__ = [
     "nonnegative_integer", "one_hot", "positive", "positive_definite", "positive_integer", "positive_semidefinite",
     "real", "real_vector", "simplex", "square", "stack", "symmetric", "unit_interval",
 ]  # fmt: skip
+
+
+def _of_arrays(check: Any) -> Any:
+    """A decorator of a ``check`` that accepts NumPy arrays, too."""
+    check.of_arrays = True
+    return check
 
 
 class Constraint:
@@ -135,11 +142,12 @@ class _IndependentConstraint(Constraint):
     is_discrete = formula(lambda self: self.base_constraint.is_discrete)
     event_dim = formula(lambda self: self.base_constraint.event_dim + self.reinterpreted_batch_ndims)
 
+    @_of_arrays
     def check(self, value: Any) -> Any:
         found = self.base_constraint.check(value)
-        kept = found.dim() - self.reinterpreted_batch_ndims
+        kept = found.ndim - self.reinterpreted_batch_ndims
         if kept < 0:
-            raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
+            raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.ndim}")
         return found.reshape((*found.shape[:kept], -1)).all(-1)
 
     def __repr__(self) -> str:
@@ -231,11 +239,13 @@ class _Stack(_Several):
 class _Boolean(Constraint):
     is_discrete = True
 
+    @_of_arrays
     def check(self, value: Any) -> Any:
         return (value == 0) | (value == 1)
 
 
 class _Real(Constraint):
+    @_of_arrays
     def check(self, value: Any) -> Any:
         return value == value  # not NaN
 
@@ -246,6 +256,7 @@ class _GreaterThan(_WithBounds):
     _bounds = ("lower_bound",)
     lower_bound: Any
 
+    @_of_arrays
     def check(self, value: Any) -> Any:
         return self.lower_bound < value
 
@@ -253,6 +264,7 @@ class _GreaterThan(_WithBounds):
 class _GreaterThanEq(_GreaterThan):
     """Numbers of at least ``lower_bound``."""
 
+    @_of_arrays
     def check(self, value: Any) -> Any:
         return self.lower_bound <= value
 
@@ -263,6 +275,7 @@ class _LessThan(_WithBounds):
     _bounds = ("upper_bound",)
     upper_bound: Any
 
+    @_of_arrays
     def check(self, value: Any) -> Any:
         return value < self.upper_bound
 
@@ -274,6 +287,7 @@ class _Interval(_WithBounds):
     lower_bound: Any
     upper_bound: Any
 
+    @_of_arrays
     def check(self, value: Any) -> Any:
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
@@ -281,6 +295,7 @@ class _Interval(_WithBounds):
 class _HalfOpenInterval(_Interval):
     """Numbers from ``lower_bound``, inclusive, to ``upper_bound``, exclusive."""
 
+    @_of_arrays
     def check(self, value: Any) -> Any:
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
@@ -290,6 +305,7 @@ class _IntegerInterval(_Interval):
 
     is_discrete = True
 
+    @_of_arrays
     def check(self, value: Any) -> Any:
         return (value % 1 == 0) & super().check(value)
 
@@ -297,6 +313,7 @@ class _IntegerInterval(_Interval):
 class _IntegerLessThan(_LessThan):
     is_discrete = True
 
+    @_of_arrays
     def check(self, value: Any) -> Any:
         return (value % 1 == 0) & (value <= self.upper_bound)
 
@@ -304,6 +321,7 @@ class _IntegerLessThan(_LessThan):
 class _IntegerGreaterThan(_GreaterThan):
     is_discrete = True
 
+    @_of_arrays
     def check(self, value: Any) -> Any:
         return (value % 1 == 0) & (value >= self.lower_bound)
 
@@ -315,16 +333,18 @@ class _OneHot(Constraint):
     is_discrete = True
     event_dim = 1
 
+    @_of_arrays
     def check(self, value: Any) -> Any:
         booleans = ((value == 0) | (value == 1)).all(-1)
-        return booleans & value.sum(-1).eq(1)
+        return booleans & (value.sum(-1) == 1)
 
 
 class _Simplex(Constraint):
     event_dim = 1
 
+    @_of_arrays
     def check(self, value: Any) -> Any:
-        return torch.all(value >= 0, dim=-1) & ((value.sum(-1) - 1).abs() < 1e-6)
+        return (value >= 0).all(-1) & (abs(value.sum(-1) - 1) < 1e-6)
 
 
 class _Multinomial(_WithBounds):
@@ -335,8 +355,9 @@ class _Multinomial(_WithBounds):
     _bounds = ("upper_bound",)
     upper_bound: Any
 
+    @_of_arrays
     def check(self, value: Any) -> Any:
-        return (value >= 0).all(dim=-1) & (value.sum(dim=-1) <= self.upper_bound)
+        return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
 
     def __repr__(self) -> str:
         return "Multinomial()"

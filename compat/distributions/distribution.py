@@ -7,6 +7,7 @@ from typing import Any
 from compat._core.tensor.namespace import torch
 from compat._core.types.errors import warn
 from compat.distributions import constraints
+from compat.distributions._validity import satisfied
 from compat.distributions.utils import broadcast_all, lazy_property
 
 __all__ = ["Distribution"]
@@ -69,7 +70,7 @@ class Distribution:
             if name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property):
                 continue  # lazy: computed from checked values
             value = getattr(self, name)
-            if not torch._is_all_true(constraint.check(value)):  # of all batch elements, under vmap
+            if not satisfied(constraint, value):
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
                     f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
@@ -227,7 +228,7 @@ class Distribution:
                 "distribution with `validate_args=False` to turn off validation."
             )
             return
-        if not torch._is_all_true(support.check(value)):
+        if not satisfied(support, value):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(got)}) to be within the support "
                 f"({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"

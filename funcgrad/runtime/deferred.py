@@ -202,7 +202,8 @@ def value_of(buffer: Any) -> Any:
         return buffer.value
     except AttributeError:
         let_go()
-        flush()
+        if not run_alone(buffer):
+            flush()
     try:
         return buffer.value
     except AttributeError:
@@ -335,6 +336,12 @@ def run_queue(queue: Queue, most: int | None = None) -> None:
     raise RuntimeError("the runtime is not complete: import funcgrad.runtime")
 
 
+def run_alone(buffer: Deferred) -> bool:
+    """Computes a buffer without its window, if that is little work; replaced by
+    ``funcgrad.runtime.value_prediction``."""
+    return False
+
+
 def put(array: np.ndarray) -> Any:
     """A buffer with the array's contents; replaced by ``funcgrad.runtime.programs``."""
     raise RuntimeError("the runtime is not complete: import funcgrad.runtime")
@@ -344,6 +351,12 @@ def set_put(function: Any) -> None:
     """Sets the function that makes a buffer from an array."""
     global put
     put = function
+
+
+def set_alone(function: Any) -> None:
+    """Sets the function that computes a buffer without its window."""
+    global run_alone
+    run_alone = function
 
 
 def set_runner(runner: Any) -> None:

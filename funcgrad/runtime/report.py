@@ -30,7 +30,7 @@ class Stats:
     Attributes:
         windows: windows run.
         operations: operations in them.
-        single: operations run alone.
+        single: operations run alone, without a window.
         compiles: windows compiled whole.
         hits: windows run by a compiled program.
         one_by_one: windows run operation by operation.

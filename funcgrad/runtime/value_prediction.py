@@ -1,4 +1,9 @@
-"""Predicts values of recorded operations with NumPy, so that indices can be checked before they are used."""
+"""Values that a few small recorded operations compute, without running the window that these are in.
+
+``foreseen`` predicts a value, so that indices can be checked before they are used; the operations stay recorded.
+``run_alone`` runs the operations. Python often asks for a number beside the work: whether a step size is 1, whether all
+of a few elements are finite. Running everything recorded so far for it would end the window there.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.runtime import numpy_backend
-from funcgrad.runtime.deferred import Deferred, Operation, local, value_of
-from funcgrad.runtime.programs import by_numpy
+from funcgrad.core.tracing import state
+from funcgrad.runtime import numpy_backend, report
+from funcgrad.runtime.deferred import Deferred, Operation, local, lock, set_alone, value_of
+from funcgrad.runtime.process import process
+from funcgrad.runtime.programs import CALL_COST, Executable, by_numpy, lasting
+from funcgrad.runtime.recording import Recording
+from funcgrad.runtime.sequence import run
 
 #: The maximum estimated milliseconds of a prediction, and the same if floats are involved.
 MOST, FLOATS = 0.2, 0.06
+#: The most operations that run alone, the fewest others that are worth keeping, and how many of the last recorded
+#: operations are searched.
+FEW, OTHERS, NEAR = 4, 8, 12
 
 
 def foreseen(buffer: Deferred) -> np.ndarray | None:
@@ -63,3 +75,62 @@ def _walked(buffer: Deferred, steps: Sequence[Operation]) -> np.ndarray | None:
     found = np.array(values[id(buffer)])
     found.flags.writeable = False
     return found
+
+
+# ---------------------------------------------------------------- run alone
+
+
+def run_alone(buffer: Deferred) -> bool:
+    """Computes a buffer by the few small operations that it depends on, unless hardly any others are recorded; returns
+    whether it did."""
+    queue = local.queue
+    ops = queue.ops
+    if len(ops) <= OTHERS or queue.backlog or queue.later or queue.due or queue.recent:
+        return False
+    if state.depth or state.deferring or process.forked or not by_numpy():
+        return False
+    with lock:
+        places = _places(buffer, ops)
+        if not places or len(ops) - len(places) < OTHERS:
+            return False
+        taken = [ops[i] for i in places]
+        recording = Recording(taken[::-1])
+        results = list(range(len(recording.pending)))
+        try:
+            with numpy_backend.quiet():
+                found = run(recording.codes, recording.wires, recording.inputs, recording.numbers, results, _now)
+                recording.finish(results, lasting(found))
+        except Exception:
+            return False  # the window raises it, and says where
+        for i, op in zip(places, taken):
+            if i < len(ops) and ops[i] is op:  # no finalizer that needed a value has run it meanwhile
+                del ops[i]
+    report.stats.single += len(places)
+    return True
+
+
+def _now(code: Executable, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
+    return code.now(buffers, numbers)
+
+
+def _places(buffer: Deferred, ops: Sequence[Operation]) -> list[int]:
+    """The places of the operations that a buffer depends on, the last first; none if they are not few and small."""
+    wanted = {id(buffer)}
+    found: list[int] = []
+    last = len(ops) - 1
+    for i in range(last, max(-1, last - NEAR), -1):
+        code, buffers, _, results = ops[i]
+        made = [id(r) for r in results]
+        if wanted.isdisjoint(made):
+            continue
+        if len(found) == FEW or code.steps is None or code.takes() > CALL_COST:
+            return []
+        found.append(i)
+        wanted.difference_update(made)
+        wanted.update([id(b) for b in buffers if b.__class__ is Deferred and not hasattr(b, "value")])
+        if not wanted:
+            return found
+    return []
+
+
+set_alone(run_alone)

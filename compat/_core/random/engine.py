@@ -21,6 +21,7 @@ __all__ = ["DEFAULT_SEED", "STATE_SIZE", "Engine"]
 DEFAULT_SEED = 67280421310721
 
 _WORDS = 624
+_SHIFT = np.uint64(32)
 
 # The layout of torch.get_rng_state(), byte for byte.
 _STATE = np.dtype(
@@ -122,7 +123,7 @@ class Engine:
         if n:
             self._parked = _WORDS
         words = self._bits.random_raw(2 * n)
-        return words[::2] << np.uint64(32) | words[1::2]
+        return words[::2] << _SHIFT | words[1::2]
 
     # ---- state
 

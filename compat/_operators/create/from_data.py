@@ -179,8 +179,13 @@ def _only_numbers(data: Any, depth: int = 1) -> bool:
 
 
 def _quick_array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype] | None:
-    """The array of nested lists of Python numbers, created by NumPy; None if PyTorch's result might differ."""
-    if type(data) not in (list, tuple) or not data or not _only_numbers(data):
+    """The array of nested lists of Python numbers, or of a list of 0-d tensors of one dtype, created by NumPy; None if
+    PyTorch's result might differ."""
+    if type(data) not in (list, tuple) or not data:
+        return None
+    if type(data[0]) is Tensor:
+        return _of_scalars(data, dtype)
+    if not _only_numbers(data):
         return None
     try:
         array = np.array(data)
@@ -198,6 +203,14 @@ def _quick_array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype] | N
         if not np.isfinite(array).all() or array.min() < info.min or array.max() > info.max:
             return None
     return _cast(array, dtype), dtype
+
+
+def _of_scalars(data: Sequence[Any], dtype: Dtype | None) -> tuple[np.ndarray, Dtype] | None:
+    """``_quick_array`` of tensors."""
+    given: Dtype = data[0].dtype
+    if dtype not in (None, given) or any(type(t) is not Tensor or t.ndim or t.dtype is not given for t in data):
+        return None
+    return np.array([t.item() for t in data], given.numpy), given
 
 
 def _promoted_dtype(scalars: Sequence[Any]) -> Dtype:

@@ -31,6 +31,9 @@ _UINT8_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a d
 def out_of_range(index: Tensor, low: int, high: int) -> int | None:
     """The first index that is not in ``range(low, high)``; None if there is none or the values are not known."""
     values = values_of(index)
+    if values.size == 1:
+        place: int = values.item()
+        return None if low <= place < high else place
     if not values.size or (values.min() >= low and values.max() < high):
         return None
     return int(values[(values < low) | (values >= high)].flat[0])

@@ -95,9 +95,10 @@ def multinomial(engine: Engine, weights: np.ndarray, n_sample: int, replacement:
     rows = weights.reshape(-1, weights.shape[-1])
     if replacement and n_sample > 1:
         return np.stack([_looked_up(engine, row, n_sample) for row in rows]).reshape(shape)
-    if not bool(weights.max() < np.inf and weights.min() >= 0):
+    least = np.minimum.reduce(weights, None)
+    if not (least >= 0 and np.maximum.reduce(weights, None) < np.inf):
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if not rows.any(axis=1).all():
+    if least == 0 and not rows.any(axis=1).all():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     quotients = rows / exponential(engine, rows.shape, weights.dtype)
     if n_sample == 1:

@@ -97,6 +97,8 @@ def rounded(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     Numbers that are too large become infinite. Float64 values become integers by dropping the fraction, through int32
     for the shorter ones.
     """
+    if values.dtype == dtype:
+        return values
     with np.errstate(over="ignore", invalid="ignore"):
         if dtype in HALVES:
             values = values.astype(np.float32, copy=False)

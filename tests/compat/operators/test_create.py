@@ -1,5 +1,7 @@
 """Creating tensors, and their ``out`` arguments."""
 
+from typing import Any
+
 import pytest
 
 import compat as torch
@@ -94,3 +96,13 @@ def test_sparse_tensors_of_other_values_are_refused() -> None:
             make(layout=torch.sparse_coo)  # type: ignore[operator]
     with pytest.raises(NotImplementedError, match="_mkldnn"):
         torch.zeros(2, layout=torch._mkldnn)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex64])
+def test_a_list_of_scalar_tensors(dtype: Any) -> None:
+    scalars = [torch.tensor(1, dtype=dtype), torch.tensor(0, dtype=dtype)]
+    made = torch.tensor(scalars)
+    assert made.dtype is dtype and made.tolist() == [1, 0]
+    assert torch.tensor([*scalars, 2.5]).dtype is torch.promote_types(dtype, torch.float32)
+    assert torch.tensor([s.reshape(1) for s in scalars]).shape == (2,)
+    assert torch.tensor(scalars, dtype=torch.complex128).tolist() == [1, 0]

@@ -472,3 +472,50 @@ def test_bfloat16_is_rounded_at_every_operation_by_numpy_and_by_xla(monkeypatch:
     by_numpy = stepped()
     monkeypatch.setattr(deferred.settings, "by_numpy", False)
     np.testing.assert_allclose(stepped(), by_numpy, atol=1e-5)
+
+
+def test_a_number_beside_the_work_does_not_end_the_window() -> None:
+    x, one = torch.ones(3), torch.tensor(1.0)
+
+    def step(asked: bool) -> list[float]:
+        y = x
+        for i in range(10):
+            y = y * 2 - i
+        if asked:
+            assert one == 1
+            assert bool((one + 1).isfinite().all())
+        return y.tolist()
+
+    want = step(False)
+    assert step(True) == want  # the operations run for the first time, with the window
+    before = runtime.stats()
+    assert step(True) == want
+    after = runtime.stats()
+    assert after["windows"] == before["windows"] + 1
+    assert after["single"] - before["single"] == 4
+
+
+def test_results_beside_the_work_are_those_of_the_window() -> None:
+    x, k = torch.ones(3, requires_grad=True), torch.tensor(2.0)
+    for _ in range(3):
+        y = x
+        for _ in range(10):
+            y = y * 2
+        scale = k * 3  # run alone, and used by the window
+        assert scale.item() == 6
+        z = (y * scale).sum()
+        assert k.add_(1).item() == 3 and k.sub_(1).item() == 2
+        z.backward()
+        assert x.grad.tolist() == [6144.0] * 3 and scale.item() == 6
+        x.grad = None
+
+
+def test_an_error_beside_the_work_is_raised_by_the_window() -> None:
+    x, i = torch.ones(3), torch.tensor(7)
+    for _ in range(3):
+        y = x
+        for _ in range(10):
+            y = y * 2
+        with pytest.raises((IndexError, RuntimeError)):
+            x[i + 1].item()
+        assert y.tolist() == [1024.0] * 3
