@@ -14,6 +14,7 @@ optimizer's update of one parameter.
 from __future__ import annotations
 
 import functools
+import operator
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -22,7 +23,7 @@ from typing import Any
 
 from compat._core.dispatch.dispatch_mode import overload_called, shown_call
 from compat._core.dispatch.dispatched_duals import is_wrapper, pushed, pushing
-from compat._core.dispatch.dispatcher import Call, Function, add_layer, job_overrides, kernel_overrides
+from compat._core.dispatch.dispatcher import OF_VALUES, Call, Function, add_layer, job_overrides, kernel_overrides
 from compat._core.dispatch.overloads import aten
 from compat._core.dispatch.overrides import (
     Declined,
@@ -214,6 +215,10 @@ for _name in ("uniform", "normal", "random", "exponential", "bernoulli", "cauchy
 HANDLERS["Tensor.set_"] = _filled_as("set_.source_Tensor")
 for _name in ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like"):
     HANDLERS[f"torch.{_name}"] = _shown_as(f"{_name}.default")
+for _name in OF_VALUES:
+    HANDLERS[f"torch.{_name}"] = HANDLERS[f"Tensor.{_name}"] = _shown_as(f"{_name}.default")
+HANDLERS["Tensor.nonzero"] = HANDLERS["torch.nonzero"] = _shown_as("nonzero.default")
+HANDLERS["Tensor.__index__"] = _number(operator.index)
 for _kind in (bool, int, float, complex):
     HANDLERS[f"Tensor.__{_kind.__name__}__"] = _number(_kind)
 HANDLERS["Tensor.numpy"] = _without_memory(".numpy() is not supported for tensor subclasses.")
