@@ -60,6 +60,13 @@ class _Alias(Loader):
             if not _is_hidden(alias):
                 sys.modules.setdefault(alias, sys.modules[name])
 
+    def get_code(self, fullname: str) -> Any:
+        """The code of the module, for ``python -m torch.distributed.run``."""
+        spec = _found(self.name)
+        assert spec is not None
+        loader: Any = spec.loader
+        return loader.get_code(self.name)
+
 
 def _found(name: str) -> ModuleSpec | None:
     """The spec of a module of compat; None if there is none."""

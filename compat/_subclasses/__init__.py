@@ -1,5 +1,10 @@
-"""``torch._subclasses``: fake tensors; compat creates none."""
+"""``torch._subclasses``: fake tensors, which have no values."""
 
-from compat._subclasses.fake_tensor import FakeTensor
+from compat._subclasses.fake_tensor import (
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorMode,
+    UnsupportedFakeTensorException,
+)
 
-__all__ = ["FakeTensor"]
+__all__ = ["DynamicOutputShapeException", "FakeTensor", "FakeTensorMode", "UnsupportedFakeTensorException"]

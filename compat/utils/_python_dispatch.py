@@ -49,13 +49,14 @@ class TorchDispatchMode:
         stack = ExitStack()
         stack.enter_context(watched())
         self.__dict__.setdefault("_entered", []).append(stack)  # whose __init__ may not have been called
-        state.modes.append(self)
+        # A mode of the library itself is asked last, whenever it is entered.
+        state.modes.insert(0 if self.is_infra_mode() else len(state.modes), self)
         mode.watched += 1
         return self
 
     def __exit__(self, *exc: Any) -> None:
         mode.watched -= 1
-        state.modes.pop()
+        state.modes.pop(0 if self.is_infra_mode() else -1)
         self._entered.pop().close()
 
     @classmethod

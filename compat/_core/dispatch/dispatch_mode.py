@@ -11,11 +11,12 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from compat._core.autograd.saved_variable import Packed, SavedResult, exchanged, hooks
+from compat._core.autograd.saved_variable import Packed, SavedResult
 from compat._core.dispatch import factory_modes
 from compat._core.dispatch.dispatcher import Call, Function, add_layer, all_calls
 from compat._core.dispatch.overloads import OpOverload, name_of, overload_of
-from compat._core.dispatch.overrides import Declined, answer_of_mode, state
+from compat._core.dispatch.overrides import Declined, answer_of_mode, owners, state
+from compat._core.dispatch.recorded_results import exchange, kept_of, overridden, packed_later, with_history
 from compat._core.schema.parameter import MISSING, Param
 from compat._core.tensor.autograd_state import SHARED
 from compat._core.tensor.tensor import Tensor
@@ -61,9 +62,13 @@ def _shown(call: Call, below: Callable[[], Any]) -> Any:
     ask = partial(answer_of_mode, overload_called(call), run, shown, keywords)
     record = bool(mode.grad) and any(t.requires_grad for t in tensors_in([call.args, call.out]))
     try:
+        if owners(call.values):
+            return overridden(call, below, ask)
         if record and not (call.operator.is_view or call.inplace or call.out is not None):
-            return _recorded(below, ask)
+            return _recorded(call, below, ask)
         found = ask()
+        if call.operator.is_view and owners(found):  # of tensors of plain types
+            return with_history(call.args, below, lambda: found, True)
     except Declined:
         return below()
     # The history of a view or an in-place result needs the operation itself: if the mode did not run it, run it now.
@@ -120,64 +125,22 @@ def _is_default(p: Param, value: Any) -> bool:
 # ---------------------------------------------------------------- recorded results
 
 
-def _recorded(record: Callable[[], Any], ask: Callable[[], Any]) -> Any:
-    """The recorded result, over the storage of the mode's result."""
-    modes, state.modes = state.modes, []
-    try:
+def _recorded(call: Call, record: Callable[[], Any], ask: Callable[[], Any]) -> Any:
+    """The recorded result, over the storage of the mode's result; or that, if its type overrides operators."""
+    with unwatched():
         result, pack = packed_later(record)
-    finally:
-        state.modes = modes
     made = tensors_in(result)
     kept = kept_of(made)
     pack(kept, False)
     with no_grad():
-        for nr, (t, new) in enumerate(zip(made, tensors_in(ask()))):
+        found = ask()
+        if owners(found):
+            return with_history(call.args, record, lambda: found)
+        for nr, (t, new) in enumerate(zip(made, tensors_in(found))):
             _take(t, new, [e for e in kept if type(e) in (Packed, SavedResult) and e.nr == nr])
             exchange(made, t, t)
     pack(kept, True)
     return result
-
-
-def node_of(made: Sequence[Tensor]) -> Any:
-    """The node of results."""
-    return next((t._node_ for t in made if t._node_ is not None), None)
-
-
-def kept_of(made: Sequence[Tensor]) -> Sequence[Any]:
-    """The saved values of the node of results."""
-    return getattr(node_of(made), "saved", None) or ()
-
-
-def exchange(made: Sequence[Tensor], t: Tensor, new: Tensor) -> None:
-    """Replaces the nondifferentiable result ``t`` by ``new`` among the saved tensors of the results' node."""
-    kept = kept_of(made)
-    if any(type(e) is tuple and e[0] is t for e in kept):
-        node_of(made).saved = exchanged(kept, t, new)
-
-
-def packed_later(record: Callable[[], Any]) -> tuple[Any, Callable[[Sequence[Any], bool], None]]:
-    """The result of ``record``, run without the active pack hooks; and a function that applies them later.
-
-    Its arguments are a node's saved values, and whether to pack the node's own results or the operands: operands are
-    packed before a mode or type is called, results after it.
-    """
-    pair = hooks.stack[-1] if hooks.stack else None
-    if pair is None:
-        return record(), lambda kept, results: None
-    hooks.push((lambda t: t, pair[1]))
-    try:
-        result = record()
-    finally:
-        hooks.pop()
-    return result, lambda kept, results: _pack(
-        pair[0], [e for e in kept if type(e) is Packed and (e.nr is not None) == results]
-    )
-
-
-def _pack(pack: Callable[[Tensor], Any], entries: Sequence[Packed]) -> None:
-    with no_grad():
-        for e in entries:
-            e.value = pack(e.value)
 
 
 def _take(t: Tensor, new: Tensor, kept: Sequence[Any]) -> None:

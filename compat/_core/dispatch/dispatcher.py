@@ -151,21 +151,26 @@ def every() -> list[Any]:
 
 _FILLING = "uniform_ normal_ random_ exponential_ bernoulli_ cauchy_ geometric_ log_normal_"
 _LIKE = "zeros_like ones_like empty_like full_like rand_like randn_like randint_like"
-_MADE = "zeros ones empty rand randn full empty_strided scalar_tensor linspace logspace randperm arange eye randint"
+_MADE = (
+    "zeros ones empty rand randn full empty_strided scalar_tensor linspace logspace randperm arange eye randint "
+    "tril_indices triu_indices"
+)
 _NEW = "new_zeros new_ones new_empty new_full new_empty_strided"
-_TAKEN = "item __bool__ __int__ __float__ __complex__ numpy tolist data_ptr"
+_TAKEN = "item __bool__ __int__ __float__ __complex__ __index__ numpy tolist data_ptr"
+#: Functions that make tensors of data, which modes intercept as ``lift_fresh`` of the result.
+LIFTED = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "FloatTensor", "new_tensor", "new"))
 _MORE = "nonzero detach set_ __deepcopy__ __reduce_ex__ as_subclass"
 #: Composites that draw random numbers or depend on values, and have one overload.
 OF_VALUES = (
     "masked_select", "multinomial", "poisson", "binomial", "_standard_gamma", "_sample_dirichlet", "bincount",
-    "_unique2", "unique_dim", "unique_consecutive",
+    "_unique2", "unique_dim", "unique_consecutive", "equal", "allclose",
 )  # fmt: skip
 _VALUED = (*OF_VALUES, "normal", "bernoulli", "repeat_interleave", "native_batch_norm")
 #: The addresses of the dispatched functions.
 SEEN = frozenset(
     [f"{place}.{name}" for place in ("torch", "Tensor") for name in _VALUED]
-    + [f"torch.{name}" for name in f"{_MADE} {_LIKE}".split()]
-    + [f"Tensor.{name}" for name in f"{_FILLING} {_NEW} {_TAKEN} {_MORE}".split()]
+    + [f"torch.{name}" for name in (*f"{_MADE} {_LIKE} nonzero".split(), *LIFTED)]
+    + [f"Tensor.{name}" for name in f"{_FILLING} {_NEW} {_TAKEN} {_MORE} new_tensor new".split()]
 )
 
 
@@ -174,10 +179,11 @@ def through_layers(function: Any, place: str, name: str) -> Any:
     address = f"{place}.{name}"
     if address not in SEEN or not isinstance(function, FunctionType):
         return function
+    of_data = name in LIFTED  # whose arguments, which may be long lists, only modes are interested in
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not layers:
+        if not layers or (of_data and not active.modes):
             return function(*args, **kwargs)
         return dispatch_function(address, call, function, args, kwargs)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat._core.dispatch.dispatcher import OF_VALUES, Call
+from compat._core.dispatch.dispatcher import LIFTED, OF_VALUES, Call
 from compat._core.dispatch.overloads import aten
-from compat._core.dispatch.overrides import Declined, answer_of_mode
+from compat._core.dispatch.overrides import Declined, answer_of_mode, state
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
@@ -18,6 +18,7 @@ _OTHERS = {
     "full": "default", "empty_strided": "default", "scalar_tensor": "default", "linspace": "default",
     "logspace": "default", "randperm": "default", "zeros_like": "default", "ones_like": "default",
     "empty_like": "default", "full_like": "default", "rand_like": "default", "randn_like": "default",
+    "tril_indices": "default", "triu_indices": "default",
 }  # fmt: skip
 #: Overloads by the number of positional arguments.
 _COUNTED = {
@@ -68,9 +69,27 @@ def shown(call: Call, below: Callable[[], Any]) -> Any:
     name = call.operator.name
     if name in _OF_VALUES:
         return _of_values(call, below)
-    if call.operator.address.startswith("Tensor."):
+    if name in LIFTED:
+        return _lifted(below)
+    if call.operator.address.startswith("Tensor.") or name == "nonzero":
         return _method(call, below) if name in _METHODS else below()
     return _function(call, below) if name in _KNOWN else below()
+
+
+def _lifted(below: Callable[[], Any]) -> Any:
+    """A tensor made of data: made first, then shown to the mode."""
+    modes, state.modes = state.modes, []
+    try:
+        made = below()
+    finally:
+        state.modes = modes
+    needs = made.requires_grad and made.is_leaf
+    plain = made.detach() if needs else made
+    try:
+        found = answer_of_mode(aten.packet("lift_fresh").overload("default"), lambda t: t, (plain,), {})
+    except Declined:
+        return made
+    return made if found is plain else found.requires_grad_(needs)
 
 
 def _function(call: Call, below: Callable[[], Any]) -> Any:
@@ -98,7 +117,7 @@ def _placed(name: str, named: dict[str, Any]) -> dict[str, Any]:
     if not name.endswith("_like"):
         default = {"device": names_of("torch")["get_default_device"](), **default}
     order = ("dtype", "layout", "device", "pin_memory")
-    given = {k: v for k, v in (default | named).items() if k not in order or v is not None}
+    given = default | {k: v for k, v in named.items() if k not in order or v is not None}
     return {k: given[k] for k in order if k in given} | {k: v for k, v in given.items() if k not in order}
 
 
@@ -115,6 +134,8 @@ def _of_values(call: Call, below: Callable[[], Any]) -> Any:
 
 def _method(call: Call, below: Callable[[], Any]) -> Any:
     name, (self, *args) = call.operator.name, call.args
+    if name == "nonzero" and (call.named or {}).get("as_tuple"):
+        return below()  # by the function without it
     if name.startswith("new_") and args:
         args = [list(args)] if isinstance(args[0], int) else [list(args[0]), *args[1:]]
     overload = aten.packet(name).overload(_METHODS[name])

@@ -14,27 +14,19 @@ optimizer's update of one parameter.
 from __future__ import annotations
 
 import functools
+import operator
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from compat._core.autograd.saved_variable import Packed, SavedResult
-from compat._core.dispatch.dispatch_mode import (
-    exchange,
-    kept_of,
-    node_of,
-    overload_called,
-    packed_later,
-    shown_call,
-)
-from compat._core.dispatch.dispatched_duals import is_wrapper, pushed, pushing, twin
-from compat._core.dispatch.dispatcher import Call, Function, add_layer, job_overrides, kernel_overrides
+from compat._core.dispatch.dispatch_mode import overload_called, shown_call
+from compat._core.dispatch.dispatched_duals import is_wrapper, pushed, pushing
+from compat._core.dispatch.dispatcher import OF_VALUES, Call, Function, add_layer, job_overrides, kernel_overrides
 from compat._core.dispatch.overloads import aten
 from compat._core.dispatch.overrides import (
     Declined,
-    DisableTorchDispatch,
     OverriddenLayout,
     Shown,
     _disabled_torch_dispatch_impl,
@@ -45,8 +37,9 @@ from compat._core.dispatch.overrides import (
     owners,
     state,
 )
+from compat._core.dispatch.recorded_results import overridden, with_history, written
 from compat._core.memory.strides import Layout
-from compat._core.pytree.trees import tree_flatten, tree_leaves, tree_unflatten
+from compat._core.pytree.trees import tree_leaves
 from compat._core.tensor.registry import load_all
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import OverridableProperty, disabled, when_subclassed
@@ -96,14 +89,7 @@ def _override(call: Call, below: Callable[[], Any]) -> Any:
     ask = partial(answer, asked, overload, called, shown, keywords)
     if pushing([shown, keywords]):
         ask = partial(pushed, overload, call.inplace, called, shown, keywords)
-    wanted = bool(mode.grad) and any(t.requires_grad for t in tensors_in(call.values))
-    if call.out is not None and wanted:
-        with DisableTorchDispatch():
-            return below()  # raises an error
-    if call.inplace or call.out is not None:
-        return _written(call.args[0] if call.inplace else call.out, below, ask, wanted)
-    view = call.operator.is_view
-    return _made(call.args, below, ask, view) if wanted or view else ask()
+    return overridden(call, below, ask)
 
 
 def _override_function(call: Call, below: Callable[[], Any]) -> Any:
@@ -115,72 +101,6 @@ def _override_function(call: Call, below: Callable[[], Any]) -> Any:
         return call.run(args, None, kwargs)
 
     return handler(plain, asked, *call.args, **(call.named or {}))
-
-
-def _written(target: Any, record: Callable[[], Any], ask: Callable[[], Any], wanted: bool) -> Any:
-    """Runs an in-place operation by a type, and records it in the graph."""
-    if not isinstance(target, Tensor) or target._counter_ is None:
-        ask()
-        return target
-    storage = target._storage_
-    if wanted:
-        before = storage.buffer
-        with DisableTorchDispatch():
-            record()
-        storage.buffer = before  # the type writes the tensor instead
-    version = target._counter_.version + (not wanted)
-    ask()
-    target._counter_.version = version
-    _keep(target._node_ if wanted else None, target, 0)
-    return target
-
-
-def _made(given: Any, record: Callable[[], Any], ask: Callable[[], Any], view: bool = False) -> Any:
-    """The result of a type, with the ``grad_fn`` of the recorded result.
-
-    Args:
-        given: the operands.
-    """
-    with DisableTorchDispatch():
-        recorded, pack = packed_later(record)
-    results = tensors_in(recorded)
-    pack(kept_of(results), False)
-    leaves, tree = tree_flatten(ask())
-    operands = {id(t) for t in tensors_in(given)}
-    places = [i for i, new in enumerate(leaves) if isinstance(new, Tensor)]
-    node = node_of(results)
-    for nr, (i, t) in enumerate(zip(places, results)):
-        leaves[i] = twin(leaves[i]) if id(leaves[i]) in operands else leaves[i]
-        _take_history(leaves[i], t, view)
-        _keep(node, leaves[i], nr)
-        exchange(results, t, leaves[i])
-    pack(kept_of(results), True)
-    return tree_unflatten(leaves, tree)
-
-
-def _take_history(new: Tensor, t: Tensor, view: bool) -> None:
-    """Gives a tensor the ``grad_fn`` of ``t``, and, for a view, its base."""
-    alike = new._storage_ is t._storage_ or (is_wrapper(new) and is_wrapper(t))
-    if view and new.shape == t.shape and alike and not pushing(new):
-        new._storage_, new._layout_, new._offset_ = t._storage_, t._layout_, t._offset_
-        new._counter_, new._view_ = t._counter_, t._view_
-    if t._node_ is not None:
-        new._rg_, new._node_, new._nr_ = True, t._node_, t._nr_
-
-
-def _keep(node: Any, new: Tensor, nr: int) -> None:
-    """Replaces the result ``nr`` by ``new`` among a node's saved tensors, and disables cached backward passes for
-    it."""
-    if node is None:
-        return
-    node.hooks()
-    entries = getattr(node, "saved", None) or ()
-    for e in entries:
-        if type(e) is Packed and e.nr == nr:
-            e.value = new.detach()
-    if any(type(e) is SavedResult and e.nr == nr for e in entries):
-        kept = Packed(new, Tensor.detach, lambda t: t, nr if new._node_ is node else None)
-        node.saved = tuple([kept if type(e) is SavedResult and e.nr == nr else e for e in entries])
 
 
 # ---------------------------------------------------------------- programs
@@ -210,7 +130,7 @@ def _backward(kernel: Any, values: Sequence[Any]) -> Sequence[Any] | None:
     if pushing(values):
         ask = partial(pushed, shown, False, shown._run, tuple(values), {})
     wanted = bool(mode.grad) and any(t.requires_grad for t in tensors_in(list(values)))
-    found = _made(values, partial(kernel.call, values), ask) if wanted else ask()
+    found = with_history(values, partial(kernel.call, values), ask) if wanted else ask()
     return _gradients(found)
 
 
@@ -266,7 +186,7 @@ def _filled_as(shown: str) -> Callable[..., Any]:
     ask = _shown_as(shown)
 
     def call(plain: Any, asked: list[Tensor], self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        _written(self, lambda: None, partial(ask, plain, asked, self, *args, **kwargs), False)
+        written(self, lambda: None, partial(ask, plain, asked, self, *args, **kwargs), False)
         return self
 
     return call
@@ -295,6 +215,10 @@ for _name in ("uniform", "normal", "random", "exponential", "bernoulli", "cauchy
 HANDLERS["Tensor.set_"] = _filled_as("set_.source_Tensor")
 for _name in ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like"):
     HANDLERS[f"torch.{_name}"] = _shown_as(f"{_name}.default")
+for _name in OF_VALUES:
+    HANDLERS[f"torch.{_name}"] = HANDLERS[f"Tensor.{_name}"] = _shown_as(f"{_name}.default")
+HANDLERS["Tensor.nonzero"] = HANDLERS["torch.nonzero"] = _shown_as("nonzero.default")
+HANDLERS["Tensor.__index__"] = _number(operator.index)
 for _kind in (bool, int, float, complex):
     HANDLERS[f"Tensor.__{_kind.__name__}__"] = _number(_kind)
 HANDLERS["Tensor.numpy"] = _without_memory(".numpy() is not supported for tensor subclasses.")

@@ -35,7 +35,16 @@ def begin() -> int:
         return clock.now
 
 
-class UntypedStorage(Moves):
+class StorageBase(Moves):
+    """The base class of untyped storages."""
+
+    __slots__ = ()
+
+
+StorageBase.__module__ = "torch._C"  # shown in its name
+
+
+class UntypedStorage(StorageBase):
     """A buffer and its version counter.
 
     Buffers are immutable arrays, so a write replaces the buffer. Tensors reference the storage, never the buffer, so a

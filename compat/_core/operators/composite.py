@@ -8,7 +8,7 @@ from collections.abc import Callable
 from inspect import signature
 from typing import Any, Literal
 
-from compat._core.dispatch.dispatcher import dispatch_function
+from compat._core.dispatch.dispatcher import dispatch_function, through_layers
 from compat._core.operators.call_errors import (
     checked_first,
     has_call_errors,
@@ -79,7 +79,8 @@ def composite(
         written = bool(out) or "out" in signature(function, follow_wrapped=False).parameters
         for name in every:
             carry(named(name), overloads(schemas, written and name in others, without_out))
-        return given
+        place, _, name = every[0].rpartition(".")
+        return through_layers(given, place, name)
 
     return declare
 

@@ -83,7 +83,7 @@ class OpNode(Node):
                 raise _unfit(error, values) from None
             home = META if self.plan.device is META else self.plan.source
             if home is not CPU or self.plan.device is not home:  # zeros without operands are made on the CPU
-                results = [r.to(home) for r in results]
+                results = [r if r._layout_.base.device is home else r.to(home) for r in results]
         found = [None if p is None else grads[~p] if p < 0 else results[p] for p in backward.places]
         return found if self.plan.target is None else self._in_operands_dtypes(found)
 

@@ -235,7 +235,8 @@ class Plan:
                 derivative = kernel.derivative(types, wanted)
         logical = kernel.program(types) if derivative is None else derivative.forward
         self.source = common_device(kinds, kernel.strict) or CPU if target is None else kinds[target].base.device
-        self.device = kernel.device or self.source
+        # A fake tensor, whose memory is on the device meta, may be moved to the device that its copy claims.
+        self.device = META if self.source is META else kernel.device or self.source
         self.traced = self.device is META
         bare, others = target is None, False
         for k in kinds:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from funcgrad import runtime
@@ -120,6 +122,8 @@ class _Entered(threading.local):
     def __init__(self) -> None:
         self.devices: list[device] = []
         self.default = CPU
+        #: The number of contexts in which tensors only claim a device, which need not exist.
+        self.claiming = 0
 
 
 _entered = _Entered()
@@ -159,6 +163,18 @@ class _Current(threading.local):
 _current = _Current()
 #: The devices of tensors, by name; each is a unique object.
 _known: dict[str, device] = {"cpu": CPU, "meta": META}
+#: The devices that fake tensors claim and that this process does not have.
+_claimed: dict[str, device] = {}
+
+
+@contextmanager
+def claiming() -> Iterator[None]:
+    """Context of fake tensors, in which every device is available."""
+    _entered.claiming += 1
+    try:
+        yield
+    finally:
+        _entered.claiming -= 1
 
 
 def accelerators(kind: str) -> list[Any]:
@@ -247,6 +263,9 @@ def available(where: Any) -> device:
         return known
     if found.type in ("cpu", "meta"):
         return CPU if found.type == "cpu" else META
+    if _entered.claiming:
+        name = f"{found.type}:{found.index or 0}"
+        return _known.get(name) or _claimed.setdefault(name, device(name))
     if found.type not in ("cuda", "xla"):
         error = RuntimeError(f"tensors can be made on 'cpu', 'cuda', 'xla' and 'meta', got device '{found}'")
         raise explained(error, "cuda")

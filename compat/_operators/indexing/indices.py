@@ -59,7 +59,7 @@ def check_in_bounds(index: Tensor, input: Tensor, dim: int) -> None:
 def nonzero_indices(mask: Tensor, function: str = "index") -> tuple[Tensor, ...]:
     """The indices where a mask is true, one tensor for each dimension; ``function`` reads the values of the mask."""
     vmap_checks.check_counted(function, mask)
-    if state.modes:  # dispatch modes intercept ``nonzero``
+    if state.modes or mask._overrides_operators_:  # which intercept ``nonzero``
         return tuple((mask if mask.dim() else mask.reshape(1)).nonzero().unbind(1))
     values = array_of(mask)
     return tuple(

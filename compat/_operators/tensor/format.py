@@ -244,7 +244,7 @@ def contents_text(t: Any, contents: str, grad_fn: str | None) -> str:
         contents: that text.
         grad_fn: the name of its backward node.
     """
-    on_meta = t.device.type == "meta"
+    on_meta = t._layout_.base.device.type == "meta"  # or a fake tensor, which claims another one
     suffixes = [f"device='{t.device}'"] if t.device.type != "cpu" else []
     if on_meta or (t.numel() == 0 and t.ndim != 1):
         suffixes.append(f"size={tuple(t.shape)}")

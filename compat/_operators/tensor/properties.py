@@ -46,19 +46,19 @@ def nbytes(self: Tensor) -> int:
 @_attribute("is_cpu")
 def is_cpu(self: Tensor) -> bool:
     """Whether it is on the CPU."""
-    return self._layout_.base.device is CPU
+    return self.device is CPU
 
 
 @_attribute("is_meta")
 def is_meta(self: Tensor) -> bool:
     """Whether it is a meta tensor, with a size and a dtype but no elements."""
-    return self._layout_.base.device is META
+    return self.device is META
 
 
 @composite("get_device(Tensor self) -> int", names="Tensor.get_device", errors="own")
 def get_device(self: Tensor) -> int:
     """The index of its device; -1 for the CPU."""
-    index = self._layout_.base.device.index
+    index = self.device.index
     return -1 if index is None else index
 
 
@@ -87,13 +87,13 @@ def _always_false(name: str, predicate: str) -> None:
 @_attribute("is_cuda")
 def is_cuda(self: Tensor) -> bool:
     """Whether it is on a GPU."""
-    return self._layout_.base.device.type == "cuda"
+    return self.device.type == "cuda"
 
 
 @_attribute("is_xla")
 def is_xla(self: Tensor) -> bool:
     """Whether it is on an ``xla`` accelerator."""
-    return self._layout_.base.device.type == "xla"
+    return self.device.type == "xla"
 
 
 for _name, _where in {
