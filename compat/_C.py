@@ -8,6 +8,7 @@ from typing import Any
 from compat._absent import answering
 from compat._core.dispatch.dispatch_keys import DispatchKey, DispatchKeySet
 from compat._core.dispatch.dispatch_keys import ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
+from compat._core.memory.storage import StorageBase
 from compat._core.random.generator import Generator
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
@@ -37,6 +38,7 @@ __all__ = [
     "Generator",
     "PyTorchFileReader",
     "PyTorchFileWriter",
+    "StorageBase",
     "_ExcludeDispatchKeyGuard",
     "_are_functorch_transforms_active",
     "_disabled_torch_function_impl",

@@ -76,6 +76,7 @@ _LATER = {
     "ScriptModule": "jit",
     "Stream": "_streams",
     "Storage": "_core.memory.typed_storage",
+    "StorageBase": "_core.memory.storage",
     "autocast": "amp",
     "clear_autocast_cache": "amp.autocast_mode",
     "cond": "_higher_order_ops",

@@ -16,8 +16,8 @@ from funcgrad.runtime.numpy_backend.table import RULES, call_of
 #: What an equation takes, and an element of its largest operand or result, in milliseconds: fitted to the programs of
 #: training steps of two transformers, a VAE, a graph network and an actor critic, with products on one thread.
 EQUATION_COST, ELEMENT_COST = 0.0015, 1e-6
-#: How many elements' time an element of these takes in 4 bytes: what the processor has vector instructions for, and what
-#: NumPy computes element by element. Measured on arrays of 50,000 to 300,000 elements, with memory reused.
+#: The factor of ``ELEMENT_COST`` for elements of 4 bytes: less for vector instructions, more for what NumPy computes
+#: element by element. Measured on arrays of 50,000 to 300,000 elements, with memory reused.
 _FACTORS = dict.fromkeys(
     ("abs", "add", "div", "eq", "ge", "gt", "le", "lt", "max", "min", "mul", "ne", "neg", "sqrt", "square", "sub"), 0.5
 ) | {"logistic": 2.0, "select": 2.5}  # fmt: skip

@@ -214,6 +214,11 @@ def test_records_of_a_file() -> None:
         torch.PyTorchFileReader(io.BytesIO(b"no archive"))
 
 
+def test_the_base_class_of_storages() -> None:
+    assert torch.StorageBase is torch._C.StorageBase
+    assert isinstance(torch.ones(2).untyped_storage(), torch.StorageBase)
+
+
 def test_parts_of_the_text_of_tensors() -> None:
     values = torch._tensor_str._tensor_str(torch.ones(2, 2), 7)
     assert values == "[[1., 1.],\n        [1., 1.]]"
