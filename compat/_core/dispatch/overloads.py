@@ -224,6 +224,7 @@ _DESCRIPTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "sym_stride": (
         Tensor.stride, ("sym_stride(Tensor self) -> SymInt[]", "sym_stride.int(Tensor self, int dim) -> SymInt"),
     ),
+    "lift_fresh": (lambda t: t, ("lift_fresh(Tensor(a) self) -> Tensor(a)",)),
     "sym_numel": (Tensor.numel, ("sym_numel(Tensor self) -> SymInt",)),
     "sym_storage_offset": (Tensor.storage_offset, ("sym_storage_offset(Tensor self) -> SymInt",)),
 }  # fmt: skip

@@ -195,8 +195,8 @@ class _Call:
         weights = Weights(given[0], given[1], b_ih, b_hh, given[-1] if projected else None)
         sizes = None if self.packed is None else self.packed.given
         steps = partial(layer_in_steps, self.mode, reverse, sizes)
-        # Modes and types that override operators are asked for the operations of each step.
-        seen = grad_mode.autocast is not None or grad_mode.watched or input._overrides_operators_
+        # Types that override operators are asked for the operations of each step.
+        seen = grad_mode.autocast is not None or input._overrides_operators_
         if not whole and (seen or input.dtype in (dtype.float16, dtype.bfloat16)):
             return steps(input, *weights, *state)
         self._check(input, state[0], given)

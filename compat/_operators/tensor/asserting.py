@@ -43,7 +43,7 @@ def check_with(error_type: type[Exception], cond: bool, message: Message = None)
         TypeError: for a condition that is not a bool, and a message that is not callable.
 
     Example:
-        >>> check_with(ValueError, 1 > 2, lambda: "one is not more than two")
+        >>> torch._check_with(ValueError, 1 > 2, lambda: "one is not more than two")
         Traceback (most recent call last):
         ValueError: one is not more than two
     """
@@ -63,7 +63,7 @@ def check_tensor_all_with(error_type: type[Exception], cond: Tensor, message: Me
     """Raises an error of a type unless all elements of a bool tensor are true; arguments as for ``check_with``.
 
     Example:
-        >>> check_tensor_all_with(ValueError, torch.tensor([True, True]))
+        >>> torch._check_tensor_all_with(ValueError, torch.tensor([True, True]))
     """
     if not isinstance(cond, Tensor):
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")
@@ -120,7 +120,7 @@ def is_all_true(input: Tensor) -> Tensor:
     """Whether all elements of a bool tensor are true; under ``vmap``, one answer for all batch elements.
 
     Example:
-        >>> is_all_true(torch.tensor([True, False]))
+        >>> torch._is_all_true(torch.tensor([True, False]))
         tensor(False)
     """
     return _all_batch_elements("_is_all_true", input).all()
@@ -131,7 +131,7 @@ def is_any_true(input: Tensor) -> Tensor:
     """Whether any element of a bool tensor is true; under ``vmap``, one answer for all batch elements.
 
     Example:
-        >>> torch.vmap(is_any_true, out_dims=None)(torch.tensor([[True], [False]]))
+        >>> torch.vmap(torch._is_any_true, out_dims=None)(torch.tensor([[True], [False]]))
         tensor(True)
     """
     return _all_batch_elements("_is_any_true", input).any()
@@ -146,7 +146,7 @@ def assert_async(input: Tensor, assert_msg: str | None = None) -> None:
     """Raises ``RuntimeError`` unless a one-element tensor is nonzero.
 
     Example:
-        >>> assert_async(torch.tensor(1.0))
+        >>> torch._assert_async(torch.tensor(1.0))
     """
     if not bool(input):
         raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")

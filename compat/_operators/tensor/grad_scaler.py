@@ -81,7 +81,7 @@ def amp_update_scale_(self, growth_tracker, found_inf, scale_growth_factor, scal
 
     Example:
         >>> scale, steps = torch.tensor(4.0), torch.tensor(1, dtype=torch.int32)
-        >>> amp_update_scale_(scale, steps, torch.tensor(0.0), 2.0, 0.5, 2), steps
+        >>> torch._amp_update_scale_(scale, steps, torch.tensor(0.0), 2.0, 0.5, 2), steps
         (tensor(8.), tensor(0, dtype=torch.int32))
     """
     if type(growth_interval) is not int:
