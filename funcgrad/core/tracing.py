@@ -14,8 +14,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar, cast
 
 import jax
 import numpy as np
@@ -395,6 +396,9 @@ def _leaked(tracer: Tracer) -> NoReturn:
     )
 
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
 class running:
     """Runs the body with ``interpreter`` as the innermost one; afterwards its tracers are dead.
 
@@ -436,6 +440,26 @@ def deferring() -> Iterator[None]:
         yield
     finally:
         state.deferring = before
+
+
+def restoring(function: _Function) -> _Function:
+    """Decorator that restores the thread's tracing state when a function ends.
+
+    A signal handler may raise as a context manager's ``__exit__`` is entered, which then does nothing. A ``finally``
+    clause assigns without a call, so no handler runs before it has.
+    """
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        before = state.depth, state.floor, state.deferring
+        try:
+            return function(*args, **kwargs)
+        finally:
+            state.depth, state.floor, state.deferring = before
+            if not before[0] and threading.get_ident() in _threads_running:
+                _thread_runs(False)
+
+    return cast(_Function, call)
 
 
 #: The threads that are inside a transform: a set, so that adding one twice is harmless.

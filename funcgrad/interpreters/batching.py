@@ -9,7 +9,7 @@ import numpy as np
 
 from funcgrad.core.errors import ConcretizationError, FuncgradError, explained, here
 from funcgrad.core.primitive import Primitive
-from funcgrad.core.tracing import Interpreter, Tracer, bind, differentiated_by, running, state, type_of
+from funcgrad.core.tracing import Interpreter, Tracer, bind, differentiated_by, restoring, running, state, type_of
 from funcgrad.primitives.shape import broadcast, moved, reshape
 
 
@@ -112,6 +112,7 @@ def axis_called(name: Any) -> tuple[Any, int]:
         raise explained(NameError(message), "axis-name") from None
 
 
+@restoring
 def batch_flat(
     f: Callable[..., Sequence[Any]], size: int, values: Sequence[Any], dims: Sequence[int | None], name: Any = None
 ) -> tuple[list[Any], list[int | None]]:

@@ -7,7 +7,16 @@ from typing import Any
 
 from funcgrad.core import dtypes
 from funcgrad.core.primitive import Primitive
-from funcgrad.core.tracing import Interpreter, Tracer, bind, check_outside, differentiated_by, running, type_of
+from funcgrad.core.tracing import (
+    Interpreter,
+    Tracer,
+    bind,
+    check_outside,
+    differentiated_by,
+    restoring,
+    running,
+    type_of,
+)
 from funcgrad.interpreters.rules import no_rule, push
 
 
@@ -63,6 +72,7 @@ class Forward(Interpreter):
         return primal if tangent is None else ForwardTracer(self, primal, tangent)
 
 
+@restoring
 def jvp_flat(
     f: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:

@@ -22,6 +22,7 @@ from funcgrad.core.tracing import (
     check_outside,
     current_source,
     differentiated_by,
+    restoring,
     running,
     state,
     surrounding,
@@ -206,6 +207,7 @@ def vjp_from_jvp(
     return outs, pullback
 
 
+@restoring
 def vjp_flat(f: Callable[..., Sequence[Any]], primals: Sequence[Any]) -> tuple[list[Any], Pullback]:
     """The values of ``f`` and its pullback; ``f`` takes and returns flat sequences of arrays.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from funcgrad.core import dtypes
 from funcgrad.core.ir import ArrayType, Atom, Equation, Literal, Program, Var
-from funcgrad.core.tracing import bind, running, type_of
+from funcgrad.core.tracing import bind, restoring, running, type_of
 from funcgrad.interpreters.forward import jvp_flat
 from funcgrad.interpreters.rules import accumulate, no_rule, pull, summed_pullback
 from funcgrad.interpreters.staging import Staging
@@ -81,6 +81,7 @@ def transpose_call(program: Program, operands: Sequence[Any], cotangents: Sequen
     return [next(found) if isinstance(x, ArrayType) else None for x in operands]
 
 
+@restoring
 def linearize_flat(
     f: Callable[..., Sequence[Any]], primals: Sequence[Any], needs: Sequence[bool]
 ) -> tuple[list[Any], Program]:

@@ -30,7 +30,7 @@ from funcgrad.core import dtypes, trees
 from funcgrad.core.errors import NonDifferentiableError, explained, here
 from funcgrad.core.ir import Program
 from funcgrad.core.passes import dead_code
-from funcgrad.core.tracing import deferring, type_of
+from funcgrad.core.tracing import deferring, restoring, type_of
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.forward import jvp_flat
 from funcgrad.interpreters.reverse import vjp_flat
@@ -97,6 +97,7 @@ class Pullback:
         self.closed: tuple[Program, Sequence[Any]] | None = None
         self.__name__ = "pullback"
 
+    @restoring
     def __call__(self, cotangent: Any) -> Any:
         tree, types, out_tree, out_types = self.form
         cts = match("vjp: the cotangent", cotangent, out_tree, out_types)
@@ -186,6 +187,7 @@ def value_and_grad(
     return wrapped
 
 
+@restoring
 def _differentiated(
     f: Callable[..., Any],
     argnums: Argnums,
@@ -370,6 +372,7 @@ class Pushforward:
         self.form = form
         self.__name__ = "pushforward"
 
+    @restoring
     def __call__(self, *tangents: Any) -> Any:
         program, tree, types, out_tree, out_types = self.form
         given = match("linearize: the tangent", tangents, tree, types)
