@@ -50,20 +50,9 @@ _OF_VALUES = frozenset(
 #: Operations whose operands may be on several devices.
 _BETWEEN_DEVICES = frozenset(["copy_", "_to_copy", "index", "index_put_", "index_put", "set_"])
 #: Operations that change a tensor's metadata only.
-_INPLACE_VIEWS = frozenset(
-    [
-        "t_",
-        "transpose_",
-        "squeeze_",
-        "unsqueeze_",
-        "as_strided_",
-        "resize_",
-        "set_",
-        "swapdims_",
-        "swapaxes_",
-        "detach_",
-    ]
-)
+_INPLACE_VIEWS = frozenset((
+    "t_", "transpose_", "squeeze_", "unsqueeze_", "as_strided_", "resize_", "set_", "swapdims_", "swapaxes_", "detach_",
+))  # fmt: skip
 #: Operations that draw random numbers, which are not evaluated for constants either.
 _RANDOM = ("rand", "bernoulli", "normal", "uniform", "multinomial", "poisson", "exponential", "dropout")
 
@@ -202,7 +191,7 @@ class FakeTensorMode(TorchDispatchMode):
         self.static_shapes = True
         self.export = export
         self.fake_tensor_converter = FakeTensorConverter(export=export)
-        self._replaced: list[tuple[FakeTensorMode | None, ExitStack]] = []
+        self._contexts: list[ExitStack] = []
 
     @classmethod
     def is_infra_mode(cls) -> bool:
@@ -210,21 +199,16 @@ class FakeTensorMode(TorchDispatchMode):
         return True
 
     def __enter__(self) -> FakeTensorMode:
-        before = _active()
-        if before is not None:
-            state.modes.remove(before)
-        devices = ExitStack()
-        devices.enter_context(claiming())
-        self._replaced.append((before, devices))
+        contexts = ExitStack()
+        contexts.enter_context(unset_fake_temporarily())
+        contexts.enter_context(claiming())
+        self._contexts.append(contexts)
         super().__enter__()
         return self
 
     def __exit__(self, *exc: Any) -> None:
         super().__exit__(*exc)
-        before, devices = self._replaced.pop()
-        devices.close()
-        if before is not None:
-            state.modes.insert(0, before)
+        self._contexts.pop().close()
 
     def from_tensor(
         self,
@@ -294,7 +278,7 @@ class FakeTensorMode(TorchDispatchMode):
     def _wrapped(self, t: Any, where: Device) -> Any:
         if not isinstance(t, Tensor) or isinstance(t, FakeTensor):
             return t
-        return FakeTensor(self, t, where) if on_meta(t) else self.from_tensor(t)
+        return self.made(t, where) if on_meta(t) else self.from_tensor(t)
 
     def _lifted(self, t: Tensor) -> Any:
         """The fake tensor of a tensor of data, with a constant."""

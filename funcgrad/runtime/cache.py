@@ -158,10 +158,6 @@ class Writer:
                     return
 
 
-#: What writes JAX's programs; None if JAX does.
-writer: Writer | None = None
-
-
 def _warn(where: Path, why: str) -> None:
     warnings.warn(
         f"compiled programs are not kept for the next process in {where}: {why}. FUNCGRAD_CACHE_DIR names another "
@@ -169,12 +165,6 @@ def _warn(where: Path, why: str) -> None:
         RuntimeWarning,
         stacklevel=2,
     )
-
-
-def finish_writing() -> None:
-    """Writes all compiled programs that wait to be written."""
-    if writer is not None:
-        writer.finish()
 
 
 def set_up() -> None:
@@ -197,7 +187,6 @@ def set_up() -> None:
 
 def _write_later() -> None:
     """Has JAX's programs written by ``writer``."""
-    global writer
     write = getattr(_jax_cache, "put_executable_and_time", None)
     if write is not None:
         writer = Writer(write)

@@ -56,9 +56,9 @@ def copied(array: np.ndarray) -> jax.Array:
         copy = empty(array.shape, array.dtype)
         copy[...] = array
         return jax.device_put(copy)
-    return (
-        jax.device_put(array.copy()) if _put is None else _buffer(array, False)
-    )  # a copy, since JAX may read it later
+    if _put is None:
+        return jax.device_put(array.copy())  # which may be read later
+    return _buffer(array, False)
 
 
 def adopted(array: np.ndarray) -> jax.Array:

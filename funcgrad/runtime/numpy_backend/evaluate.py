@@ -189,7 +189,8 @@ def _memory(made: Steps) -> Iterator[tuple[Any, tuple[int, ...]]]:
     the array of an operand that nothing reads afterwards, given by its place. None: where NumPy chooses.
     """
     last: dict[int, int] = {}
-    viewed = set(made.outputs)
+    outputs = set(made.outputs)
+    viewed: set[int] = set()
     for n, (call, reads, _, _) in enumerate(made.calls):
         last.update(dict.fromkeys(reads, n))
         if not isinstance(call, np.ufunc):
@@ -197,11 +198,11 @@ def _memory(made: Steps) -> Iterator[tuple[Any, tuple[int, ...]]]:
     computed: set[int] = set()
     own: set[int] = set()
     for n, (call, reads, writes, _) in enumerate(made.calls):
-        dead = tuple([i for i in dict.fromkeys(reads) if last[i] == n and i in computed and i not in made.outputs])
+        dead = tuple([i for i in dict.fromkeys(reads) if last[i] == n and i in computed and i not in outputs])
         into, kind = writes[0], made.types[writes[0]]
         out: Any = None
         if isinstance(call, np.ufunc) and call.nout == 1 and kind.nbytes >= LARGE:
-            if into in made.outputs:
+            if into in outputs:
                 out = kind.shape, kind.dtype
             else:
                 out = next((i for i in dead if i in own and i not in viewed and made.types[i] == kind), None)
