@@ -144,6 +144,8 @@ class Writer:
             try:
                 write()
             except Exception as error:
+                if "UNIMPLEMENTED" in str(error):  # XLA cannot serialize every program, such as those that sort
+                    return
                 warnings.warn(f"a compiled program is not kept for the next process: {error}", RuntimeWarning, 2)
 
     def _when_idle(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,9 @@ from funcgrad.runtime.numpy_backend.scipy_functions import extension_function
 from funcgrad.runtime.numpy_backend.table import RULES, NotEquivalent, Rule, rule, short
 
 Dims = tuple[int, ...]
+
+#: With so many elements the search for a faster function pays, and flat indices are not kept.
+_LARGE = 1 << 10
 
 
 def _places(shape: Dims, indices: Any, dims: Any, sizes: Dims, mode: str) -> tuple[list[Any], Any]:
@@ -80,10 +84,12 @@ def _gather(x: Any, indices: Any, *, dims: Any, sizes: Dims, mode: str, unique: 
 
 @short("gather")
 def _short_gather(types: Sequence[ArrayType], *, dims: Any, sizes: Dims, mode: str, unique: bool) -> Rule | None:
-    """``take``, if the gather takes whole slices along one axis; else None."""
+    """``take``, if the gather takes whole slices along one axis, or the flat indices of a few elements; else None."""
     shape, rows = types[0].shape, types[1].ndim - 1
-    if not types[0].size or not types[1].size or not _is_take(shape, rows, dims, sizes):
+    if not types[0].size or not types[1].size:
         return None
+    if not _is_take(shape, rows, dims, sizes):
+        return _short_elements(types, dims, sizes, mode, unique)
     (axis,) = dims.index_map
     length = shape[axis]
 
@@ -97,6 +103,45 @@ def _short_gather(types: Sequence[ArrayType], *, dims: Any, sizes: Dims, mode: s
         return _gather(x, indices, dims=dims, sizes=sizes, mode=mode, unique=unique)
 
     return run
+
+
+def _short_elements(types: Sequence[ArrayType], dims: Any, sizes: Dims, mode: str, unique: bool) -> Rule | None:
+    """A gather of few elements, by their flat indices."""
+    at = _flat_places(types[0].shape, types[1].shape, dims, sizes)
+    if at is None:
+        return None
+
+    def run(x: Any, indices: Any) -> Any:
+        where = at(indices)
+        if where is None:
+            return _gather(x, indices, dims=dims, sizes=sizes, mode=mode, unique=unique)
+        return x.reshape(-1).take(where, None, None, "clip")
+
+    return run
+
+
+def _flat_places(shape: Dims, rows: Dims, dims: Any, sizes: Dims) -> Callable[[Any], Any] | None:
+    """A function from the indices of few windows, given their array's shape, to the row-major flat indices of the
+    elements, in the result's shape; it returns None if a window is out of bounds. None if there are many elements."""
+    places, _ = _places(shape, np.zeros(rows, np.int64), dims, sizes, "clip")
+    of_result = np.broadcast_shapes(*map(np.shape, places)) if places else ()
+    if not dims.index_map or not 0 < math.prod(of_result) < _LARGE:
+        return None
+    first = np.broadcast_to(_flat(places, shape), of_result)
+    along = [1 if d in dims.window else n for d, n in enumerate(of_result)]
+    columns = [(math.prod(shape[d + 1 :]), shape[d] - sizes[d]) for d in dims.index_map]
+
+    def at(indices: Any) -> Any:
+        found = first
+        for i, (stride, limit) in enumerate(columns):
+            starts = indices[..., i].astype(np.int64, copy=False)
+            if np.minimum.reduce(starts, None) < 0 or np.maximum.reduce(starts, None) > limit:
+                return None
+            starts = starts.reshape(along)
+            found = found + (starts if stride == 1 else starts * stride)
+        return found
+
+    return at
 
 
 def _scatter(combine: Callable[[Any, Any, Any], None], rows: bool = False) -> Callable[..., Any]:
@@ -114,9 +159,7 @@ def _scatter(combine: Callable[[Any, Any, Any], None], rows: bool = False) -> Ca
             added = _add_rows(x, indices.reshape(-1), updates)
             if added is not None:
                 return added
-        kept = [d for d in range(x.ndim) if d not in dims.collapsed and d not in dims.operand_batch]
-        inner = dict(zip(kept, (updates.shape[d] for d in dims.window)))
-        places, inside = _places(x.shape, indices, dims, tuple(inner.get(d, 1) for d in range(x.ndim)), mode)
+        places, inside = _places(x.shape, indices, dims, _sizes(x.ndim, updates.shape, dims), mode)
         out = np.array(x, order="C")
         where = np.broadcast_to(_flat(places, x.shape), updates.shape)
         if inside is not None:
@@ -127,10 +170,6 @@ def _scatter(combine: Callable[[Any, Any, Any], None], rows: bool = False) -> Ca
         return out
 
     return run
-
-
-#: Updates of so many elements are worth the search for a faster function.
-_LARGE = 1 << 10
 
 
 def _are_rows(x: Any, indices: Any, updates: Any, dims: Any) -> bool:
@@ -167,15 +206,47 @@ def _flat(places: list[Any], shape: Dims) -> Any:
     return found
 
 
+def _sizes(ndim: int, updates: Dims, dims: Any) -> Dims:
+    """The sizes of a scatter's windows along the axes of the operand."""
+    kept = [d for d in range(ndim) if d not in dims.collapsed and d not in dims.operand_batch]
+    inner = dict(zip(kept, (updates[d] for d in dims.window)))
+    return tuple([inner.get(d, 1) for d in range(ndim)])
+
+
+def _short_scatter(combine: Callable[[Any, Any, Any], None], general: Callable[..., Any]) -> Callable[..., Rule | None]:
+    """The rule of a scatter of few elements, by their flat indices."""
+
+    def make(types: Sequence[ArrayType], *, dims: Any, mode: str, unique: bool) -> Rule | None:
+        shape, of_updates = types[0].shape, types[2].shape
+        at = None
+        if types[0].size and types[1].size and types[2].size:
+            at = _flat_places(shape, types[1].shape, dims, _sizes(len(shape), of_updates, dims))
+        if at is None:
+            return None
+
+        def run(x: Any, indices: Any, updates: Any) -> Any:
+            where = at(indices)
+            if where is None:
+                return general(x, indices, updates, dims=dims, mode=mode, unique=unique)
+            out = np.array(x, order="C")
+            combine(out.reshape(-1), where.reshape(-1), updates.reshape(-1))
+            return out
+
+        return run
+
+    return make
+
+
 def _set(out: Any, where: Any, updates: Any) -> None:
     out[where] = updates
 
 
-RULES["scatter"] = RULES["put"] = _scatter(_set)
-RULES.update({
-    f"scatter_{name}": _scatter(function.at, name == "add")
-    for name, function in (("add", np.add), ("mul", np.multiply), ("max", np.maximum), ("min", np.minimum))
-})  # fmt: skip
+for _name, _combine in {
+    "scatter": _set, "put": _set, "scatter_add": np.add.at, "scatter_mul": np.multiply.at,
+    "scatter_max": np.maximum.at, "scatter_min": np.minimum.at,
+}.items():  # fmt: skip
+    RULES[_name] = _scatter(_combine, _name == "scatter_add")
+    short(_name)(_short_scatter(_combine, RULES[_name]))
 
 
 # ---------------------------------------------------------------- dynamic slices
