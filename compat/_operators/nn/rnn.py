@@ -51,8 +51,8 @@ def mkldnn_rnn_layer(
 
 @mkldnn_rnn_layer.backward
 def mkldnn_rnn_layer_backward(
-    ct0: Any, ct1: Any, ct2: Any, ct3: Any, input: Any, weight0: Any, weight1: Any, weight2: Any, weight3: Any,
-    hx_: Any, cx_: Any, reverse: bool, mode: int, result0: Any, result3: Any,
+    ct0: Any, ct1: Any, ct2: Any, input: Any, weight0: Any, weight1: Any, weight2: Any, weight3: Any,
+    hx_: Any, cx_: Any, reverse: bool, mode: int, result0: Any, result3: Any, ct3: Any = None,
 ) -> Any:  # fmt: skip
     w = Weights(weight0, weight1, weight2, weight3)
     cts = (ct0, ct1, ct2, ct3)
@@ -83,8 +83,9 @@ def _active(x: Any, batch_sizes: Any) -> Any:
 
 @rnn_layer.backward
 def rnn_layer_backward(
-    ct0: Any, ct1: Any, ct2: Any, ct3: Any, input: Any, weight0: Any, weight1: Any, weight2: Any, weight3: Any,
+    ct0: Any, ct1: Any, ct2: Any, input: Any, weight0: Any, weight1: Any, weight2: Any, weight3: Any,
     weight4: Any, hx: Any, cx: Any, batch_sizes: Any, reverse: bool, mode: int, result0: Any, result3: Any,
+    ct3: Any = None,
 ) -> Any:  # fmt: skip
     w = Weights(weight0, weight1, weight2, weight3, weight4)
     active, cts = _active(input, batch_sizes), (ct0, ct1, ct2, ct3)

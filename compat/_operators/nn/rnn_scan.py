@@ -33,7 +33,8 @@ class Weights(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Values that a backward step reads: the states before the step, the new one, gates, and their gradients."""
+    """Values that a backward step reads: the states before the step, the new one, gates, and their gradients, which are
+    None unless the backward pass is differentiated."""
 
     h: Any
     c: Any
@@ -87,6 +88,11 @@ def _before(states: Any, first: Any, reverse: bool) -> Any:
 def _chosen(active: Any, new: Any, old: Any) -> Any:
     """The new states of the sequences that this step belongs to, and the old ones of others."""
     return new if active is None else np.where(active, new, old)
+
+
+def _plus(x: Any, y: Any) -> Any:
+    """The sum, where ``y`` may be absent."""
+    return x if y is None else np.add(x, y)
 
 
 def _slope_of_sigmoid(s: Any) -> Any:
@@ -198,14 +204,14 @@ def _back_lstm(through: State, k: Kept, w: Weights) -> tuple[Any, State]:
     ct, ct_c = through
     ct = ct if w.hr is None else matmul2(ct, w.hr)
     i, f, g, o, c = _columns(k.gates, 5)
-    ct_i, ct_f, ct_g, ct_o, more = _columns(k.ct_gates, 5)
+    ct_i, ct_f, ct_g, ct_o, more = _columns(k.ct_gates, 5) if k.ct_gates is not None else (None,) * 5
     t = e.tanh(c)
-    ct_c = np.add(np.add(ct_c, np.multiply(np.multiply(ct, o), _slope_of_tanh(t))), more)
+    ct_c = _plus(np.add(ct_c, np.multiply(np.multiply(ct, o), _slope_of_tanh(t))), more)
     gates = _join(
-        np.multiply(np.add(np.multiply(ct_c, g), ct_i), _slope_of_sigmoid(i)),
-        np.multiply(np.add(np.multiply(ct_c, k.c), ct_f), _slope_of_sigmoid(f)),
-        np.multiply(np.add(np.multiply(ct_c, i), ct_g), _slope_of_tanh(g)),
-        np.multiply(np.add(np.multiply(ct, t), ct_o), _slope_of_sigmoid(o)),
+        np.multiply(_plus(np.multiply(ct_c, g), ct_i), _slope_of_sigmoid(i)),
+        np.multiply(_plus(np.multiply(ct_c, k.c), ct_f), _slope_of_sigmoid(f)),
+        np.multiply(_plus(np.multiply(ct_c, i), ct_g), _slope_of_tanh(g)),
+        np.multiply(_plus(np.multiply(ct, t), ct_o), _slope_of_sigmoid(o)),
     )
     return gates, (np.multiply(ct_c, f),)
 
@@ -214,11 +220,11 @@ def _back_gru(through: State, k: Kept, w: Weights) -> tuple[Any, State]:
     """The gradients of the pre-activations of r, z and n, and of n's part of the state times r."""
     (ct,) = through
     r, z, n, hn = _columns(k.gates, 4)
-    more = _columns(k.ct_gates, 4)
-    ct_z = np.multiply(np.add(np.multiply(ct, np.subtract(k.h, n)), more[1]), _slope_of_sigmoid(z))
-    ct_n = np.multiply(np.add(np.multiply(ct, np.subtract(1.0, z)), more[2]), _slope_of_tanh(n))
-    ct_r = np.multiply(np.add(np.multiply(ct_n, hn), more[0]), _slope_of_sigmoid(r))
-    return _join(ct_r, ct_z, ct_n, np.add(np.multiply(ct_n, r), more[3])), (np.multiply(ct, z),)
+    more = _columns(k.ct_gates, 4) if k.ct_gates is not None else (None,) * 4
+    ct_z = np.multiply(_plus(np.multiply(ct, np.subtract(k.h, n)), more[1]), _slope_of_sigmoid(z))
+    ct_n = np.multiply(_plus(np.multiply(ct, np.subtract(1.0, z)), more[2]), _slope_of_tanh(n))
+    ct_r = np.multiply(_plus(np.multiply(ct_n, hn), more[0]), _slope_of_sigmoid(r))
+    return _join(ct_r, ct_z, ct_n, _plus(np.multiply(ct_n, r), more[3])), (np.multiply(ct, z),)
 
 
 def _of_inputs(mode: int, gates: Any) -> Any:
@@ -240,7 +246,7 @@ def layer_backward(
     Args:
         mode, x, w, h, c, active, reverse: as there.
         out, gates: its first and last results.
-        cts: the gradients of its results.
+        cts: the gradients of its results; that of the gates may be None.
 
     Returns:
         The gradients of ``x``, of the weights, of ``h`` and of ``c``.

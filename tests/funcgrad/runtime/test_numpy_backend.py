@@ -27,6 +27,7 @@ from funcgrad.primitives.linalg import solve as solving
 from funcgrad.primitives.linalg import svd_eig as spectral
 from funcgrad.primitives.sorting import sort, top_k
 from funcgrad.runtime import numpy_backend
+from funcgrad.runtime.numpy_backend.erf import erf_by_numpy, erf_of_large
 from funcgrad.runtime.numpy_backend.threads import _libraries
 from funcgrad.runtime.programs import Executable, lasting
 from tests.funcgrad.tolerances import FEW32
@@ -370,6 +371,34 @@ def test_functions_of_large_float32_arrays_are_precise(function: Any, primitive:
         (found,) = numpy_backend.evaluate(fg.trace(primitive, x), [x])
     assert found.dtype == np.float32 and np.all(np.abs(found[~np.isnan(x)]) <= 1)
     np.testing.assert_allclose(found, function(x.astype(np.float64)), rtol=5 * np.finfo(np.float32).eps)
+
+
+def test_the_c_version_of_erf_gives_the_same_bits() -> None:
+    x = np.concatenate([RNG.normal(scale=2, size=5000), np.geomspace(1e-42, 80, 2001), [np.inf, -np.inf, np.nan, -0.0]])
+    x = x.astype(np.float32)[::-1]
+    np.testing.assert_array_equal(erf_of_large(x).view(np.int32), erf_by_numpy(x).view(np.int32))
+
+
+@pytest.mark.parametrize("mode", ["fill", "clip"])
+def test_gathers_and_scatters_of_few_elements_respect_bounds(mode: str) -> None:
+    x, updates = RNG.normal(size=(5, 4, 3)).astype(np.float32), RNG.normal(size=(2, 6, 3)).astype(np.float32)
+    dims = indexing.IndexDims((2,), (0, 1), (), (), (1, 0))
+    of_scatter = {"dims": dims, "mode": mode, "unique": False}
+
+    def gathered(x: Any, places: Any) -> Any:
+        return indexing.gather(x, places, dims=dims, sizes=(1, 1, 3), mode=mode, unique=False)
+
+    for least, most in ((0, 4), (-3, 7)):  # in bounds, and out of them
+        places = RNG.integers(least, most, (2, 6, 2)).astype(np.int16)
+        cases = [(gathered, (x, places))]
+        cases += [
+            (lambda *xs, p=p: p(*xs, **of_scatter), (x, places, updates))
+            for p in (indexing.scatter_add, indexing.scatter_mul, indexing.scatter_max)
+        ]
+        for function, operands in cases:
+            program = fg.trace(function, *operands)
+            (found,) = numpy_backend.evaluate(program, operands)
+            np.testing.assert_allclose(found, Executable(program, 0).run(*operands)[0], rtol=1e-6)
 
 
 @pytest.mark.parametrize("mode", ["fill", "clip"])
