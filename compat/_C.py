@@ -10,7 +10,7 @@ from compat._core.dispatch.dispatch_keys import DispatchKey, DispatchKeySet
 from compat._core.dispatch.dispatch_keys import ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
 from compat._core.memory.storage import StorageBase
 from compat._core.random.generator import Generator
-from compat._core.tensor.registry import names_of
+from compat._core.tensor.registry import exposed, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import (
     DisableTorchFunction,
@@ -80,7 +80,7 @@ def _submodule(name: str) -> ModuleType:
 
 
 _nn = _submodule("_nn")
-vars(_nn).update(names_of("_C._nn"), _parse_to=_parse_to)
+vars(_nn).update({name: exposed(f, "_C._nn", name) for name, f in names_of("_C._nn").items()}, _parse_to=_parse_to)
 
 
 def _is_batchedtensor(tensor: Tensor) -> bool:

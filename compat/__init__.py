@@ -38,7 +38,7 @@ from compat._core.transforms.grad_mode import (
     set_grad_enabled,
 )
 from compat.install import install, uninstall
-from compat._core.tensor.registry import names_of as _names_of
+from compat._core.tensor.registry import exposed as _exposed, names_of as _names_of
 from compat._core.types.size import Size
 from compat.storage import UntypedStorage
 from compat._core.tensor.tensor import Tensor
@@ -103,7 +103,7 @@ def __getattr__(name: str) -> _Any:
     if name == "__all__":
         return [n for n in __dir__() if not n.startswith("_")]
     if name in _names_of("torch"):
-        globals()[name] = found = _names_of("torch")[name]
+        globals()[name] = found = _exposed(_names_of("torch")[name], "torch", name)
         return found
     if name not in _MODULES and name not in _LATER:
         stands = _missing("", name)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from types import FunctionType
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from types import FunctionType, ModuleType
 from typing import Any
 
+from compat._core.tensor.registry import load_all, names_of, places
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import (
     DisableTorchFunction,
     Overridable,
     OverridableProperty,
     TorchFunctionMode,
-    _modules,
     enable,
     get_default_nowrap_functions,
     handle_torch_function,
@@ -86,10 +87,23 @@ def _takes_some(f: Any) -> bool:
     return type(f) is Overridable and bool(inspect.signature(f._function).parameters)
 
 
+def _all_modules() -> list[ModuleType]:
+    """The modules whose functions can be overridden, with all their public names."""
+    enable()
+    load_all()
+    found = []
+    for place in sorted(places(), key=lambda place: (place != "torch", place)):
+        with suppress(ModuleNotFoundError):
+            module = import_module("compat" if place == "torch" else f"compat.{place}")
+            for name in names_of(place).names():
+                getattr(module, name, None)
+            found.append(module)
+    return [module for module in found if module.__name__ != "compat._C"]
+
+
 def get_overridable_functions() -> dict[Any, list[Any]]:
     """The functions that dispatch to types, by namespace."""
-    enable()
-    found: dict[Any, list[Any]] = {m: [f for f in vars(m).values() if _takes_some(f)] for _, m in _modules()}
+    found: dict[Any, list[Any]] = {m: [f for f in vars(m).values() if _takes_some(f)] for m in _all_modules()}
     methods = [f for f in Tensor.__dict__.values() if type(f) is Overridable]
     found[Tensor] = methods + [p.__get__ for p in Tensor.__dict__.values() if isinstance(p, OverridableProperty)]
     return found
@@ -103,9 +117,7 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
         >>> torch.is_tensor in get_ignored_functions(), torch.add in get_ignored_functions()
         (True, False)
     """
-    enable()
-    places = [module for _, module in _modules()]
-    public = [f for place in places for name, f in vars(place).items() if not name.startswith("_")]
+    public = [f for module in _all_modules() for name, f in vars(module).items() if not name.startswith("_")]
     asking = {f for functions in get_overridable_functions().values() for f in functions}
     return {
         f for f in (*public, *vars(Tensor).values()) if isinstance(f, FunctionType | Overridable) and f not in asking

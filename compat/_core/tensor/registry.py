@@ -28,6 +28,8 @@ _addresses: dict[Callable[..., Any], tuple[str, str]] = {}
 _definitions: dict[Callable[..., Any], str] = {}
 #: Functions that replace a value before it is published: ``(value, address, name) -> value``.
 publishing: list[Callable[[Any, str, str], Any]] = []
+#: Functions that replace a public object where programs find it, not in ``names_of``, which the library itself reads.
+exposing: list[Callable[[Any, str, str], Any]] = []
 
 
 class Names(dict[str, Any]):
@@ -87,7 +89,7 @@ class Names(dict[str, Any]):
 _public: dict[str, Names] = {}
 
 
-class _Later:
+class Later:
     """A descriptor of a tensor attribute whose module is not imported yet."""
 
     def __init__(self, name: str, module: str):
@@ -121,7 +123,7 @@ def index(package: str) -> None:
         _later.setdefault(place, {}).update(dict.fromkeys(names, module))
         if place == _TENSOR:
             for name in names:
-                setattr(Tensor, name, _Later(name, module))
+                setattr(Tensor, name, Later(name, module))
 
 
 def load_all() -> None:
@@ -151,8 +153,6 @@ def publish(value: Any, *names: str) -> Any:
         made = value
         for make in publishing:
             made = make(made, place, last)
-        if place == _TENSOR and not _is_patched(last):
-            setattr(Tensor, last, made)
         table.put(last, value, made)
         if isinstance(made, FunctionType):
             if place != _TENSOR:
@@ -161,6 +161,10 @@ def publish(value: Any, *names: str) -> Any:
                 published[made] = f"{place}.{last}"
     for made, address in published.items():
         _name_by_address(made, address)
+    for name in names:
+        place, _, last = name.rpartition(".")
+        if place == _TENSOR and not _is_patched(last):
+            setattr(Tensor, last, exposed(names_of(place)[last], place, last))
     return value
 
 
@@ -180,7 +184,7 @@ def _name_by_address(made: Callable[..., Any], address: str) -> None:
 
 def _is_patched(name: str) -> bool:
     """Whether a program has replaced an attribute of tensors before its module was imported; it keeps its own."""
-    return name in _later[_TENSOR] and not isinstance(vars(Tensor).get(name), _Later)
+    return name in _later[_TENSOR] and not isinstance(vars(Tensor).get(name), Later)
 
 
 def defining_module(function: Callable[..., Any]) -> str:
@@ -195,6 +199,13 @@ def document(function: Callable[..., Any], text: str) -> None:
         for name, made in names.loaded().items():
             if names.loaded_under(name) is function:
                 made.__doc__ = text
+
+
+def exposed(value: Any, place: str, name: str) -> Any:
+    """A public object as programs find it at an address."""
+    for make in exposing:
+        value = make(value, place, name)
+    return value
 
 
 def function(*names: str) -> Any:
@@ -239,7 +250,7 @@ def lookups(place: str, scope: dict[str, Any]) -> tuple[Callable[[str], Any], Ca
         found = names_of(place).get(name)
         if found is None:
             raise AttributeError(f"module 'torch.{place}' has no attribute '{name}'")
-        scope[name] = found
+        scope[name] = found = exposed(found, place, name)
         return found
 
     return find, lambda: sorted({*scope, *names_of(place).names()})

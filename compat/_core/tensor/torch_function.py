@@ -232,23 +232,36 @@ def _warn_of_plain(function: Any) -> None:
 told_arguments: dict[Callable[..., Any], Callable[[tuple], tuple]] = {}
 
 
+class _Documentation:
+    """The docstring of the function that an ``Overridable`` wraps: it may be set later."""
+
+    def __init__(self, of_class: str | None):
+        self.of_class = of_class
+
+    def __get__(self, instance: Overridable | None, owner: type) -> str | None:
+        return self.of_class if instance is None else instance._function.__doc__
+
+    def __set__(self, instance: Overridable, text: str | None) -> None:
+        instance._function.__doc__ = text
+
+
 class Overridable:
     """A public function that the types of its arguments can override. It is equal to the function that it wraps.
 
     Args:
         function: the implementation if no type overrides it.
         name: its name.
-        shown: the function that overrides receive as ``func``, if not this one.
+        shown: the method of tensors that overrides receive as ``func``, if not this function.
         operator: whether it is a binary operator, which returns ``NotImplemented`` for the other operand's method.
     """
 
-    def __init__(
-        self, function: Callable[..., Any], name: str, shown: Overridable | None = None, operator: bool = False
-    ):
+    __doc__ = _Documentation(__doc__)
+
+    def __init__(self, function: Callable[..., Any], name: str, shown: str | None = None, operator: bool = False):
+        self._function = function
         functools.update_wrapper(self, function)
         self.__name__ = name
-        self._function = function
-        self._shown = shown or self
+        self._shown = shown
         self._operator = operator
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -256,7 +269,8 @@ class Overridable:
         if not relevant and not local.modes:
             return self._function(*args, **kwargs)
         args = told_arguments.get(self._function, tuple)(args)
-        found, asked = _ask(self._shown, relevant, args, kwargs)
+        shown = self if self._shown is None else getattr(Tensor, self._shown)
+        found, asked = _ask(shown, relevant, args, kwargs)
         if found is NotImplemented and not self._operator:
             raise _not_implemented(resolve_name(self) or self.__name__, asked)
         return found
@@ -382,18 +396,38 @@ def enable() -> None:
     if _enabled:
         return
     _enabled = True
-    registry.load_all()
-    methods = {name: f for name, f in Tensor.__dict__.items() if isinstance(f, types.FunctionType) and _is_public(name)}
-    for name in sorted(methods, key=lambda name: name.startswith("__")):
-        setattr(Tensor, name, _method(name, methods[name]))
-    for name, found in list(Tensor.__dict__.items()):
-        if isinstance(found, property):
-            setattr(Tensor, name, OverridableProperty(name, found))
-    for address, module in _modules():
-        published = registry.names_of(address.removeprefix("torch.") if address != "torch" else address)
-        for name, f in (published | vars(module)).items():
-            if isinstance(f, types.FunctionType) and not name.startswith(("_", *_PLAIN_FUNCTIONS)):
-                setattr(module, name, Overridable(f, name))
+    registry.exposing.append(_overridable)
+    for name, found in list(vars(Tensor).items()):
+        if not isinstance(found, registry.Later):
+            _replace(Tensor, "Tensor", name, found)
+    for place, module in _modules():
+        for name, found in list(vars(module).items()):
+            _replace(module, place, name, found)
+
+
+def _modules() -> list[tuple[str, Any]]:
+    """The imported modules whose functions can be overridden, by PyTorch's addresses."""
+    places = sorted(registry.places(), key=lambda place: (place != "torch", place))
+    found = [(place, sys.modules.get("compat" if place == "torch" else f"compat.{place}")) for place in places]
+    return [(place, module) for place, module in found if module is not None and place not in ("Tensor", "_C")]
+
+
+def _replace(holder: Any, place: str, name: str, found: Any) -> None:
+    """Makes what programs have found already overridable."""
+    made = _overridable(found, place, name)
+    if made is not found:
+        setattr(holder, name, made)
+
+
+def _overridable(value: Any, place: str, name: str) -> Any:
+    """The overridable form of a public function or property, which is the object itself for other objects."""
+    if place == "Tensor":
+        if isinstance(value, property):
+            return OverridableProperty(name, value)
+        return _method(name, value) if isinstance(value, types.FunctionType) and _is_public(name) else value
+    if isinstance(value, types.FunctionType) and not name.startswith(("_", *_PLAIN_FUNCTIONS)):
+        return Overridable(value, name)
+    return value
 
 
 def _is_public(name: str) -> bool:
@@ -415,21 +449,8 @@ def _method(name: str, f: Any) -> Overridable:
     """An overridable method."""
     bare = name[2:-2]
     if name.startswith("__") and bare in _METHODS:
-        return Overridable(f, _METHODS[bare], Tensor.__dict__[_METHODS[bare]], bare not in ("neg", "abs"))
+        return Overridable(f, _METHODS[bare], _METHODS[bare], bare not in ("neg", "abs"))
     return Overridable(f, name, operator=name.startswith("__") and bare in _OPERATORS)
-
-
-def _modules() -> list[tuple[str, Any]]:
-    """The modules whose functions can be overridden, by PyTorch's names."""
-    found = []
-    for place in ("torch", *sorted(p for p in registry.places() if p not in ("torch", "Tensor", "_C"))):
-        try:
-            module = importlib.import_module("compat" if place == "torch" else f"compat.{place}")
-        except ModuleNotFoundError:
-            continue
-        else:
-            found.append(("torch" if place == "torch" else f"torch.{place}", module))
-    return found
 
 
 def _default_torch_function(
@@ -578,10 +599,10 @@ def resolve_name(f: Any) -> str | None:
     owner = getattr(f, "__self__", None)
     if isinstance(owner, OverridableProperty):
         return f"torch.Tensor.{owner.__name__}.{f.__name__}"
-    for address, place in [*_modules(), ("torch.Tensor", Tensor)]:
-        for name, value in vars(place).items():
+    for place, holder in [*_modules(), ("Tensor", Tensor)]:
+        for name, value in vars(holder).items():
             if value is f and type(f) is Overridable:
-                return f"{address}.{name}"
+                return f"torch.{name}" if place == "torch" else f"torch.{place}.{name}"
     return None
 
 

@@ -157,8 +157,18 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
 # ---------------------------------------------------------------- dense, not quantized
 
 publish(property(lambda self: None, doc="The name of the tensor: always None."), "Tensor.name")
-publish(Tensor.dim, "Tensor.dense_dim")
-publish(Tensor.data_ptr, "Tensor.const_data_ptr")
+
+
+@function("Tensor.dense_dim")
+def dense_dim(self: Tensor) -> int:
+    """The number of dimensions of a dense tensor."""
+    return self.dim()
+
+
+@function("Tensor.const_data_ptr")
+def const_data_ptr(self: Tensor) -> int:
+    """``data_ptr()``."""
+    return self.data_ptr()
 
 
 @composite("sparse_dim(Tensor self) -> int", names="Tensor.sparse_dim", errors="own")
