@@ -34,7 +34,7 @@ def _check_int_mm(input: Tensor, mat2: Tensor) -> None:
         raise RuntimeError(f"{_INT_MM}: Expected mat2 dtype to be of type int8 but got {cpp_name(mat2.dtype)}")
 
 
-def _takes_int(result: Tensor, out: Tensor, operands: Any) -> None:
+def _check_int_mm_out(result: Tensor, out: Tensor, operands: Any) -> None:
     if out.dtype is not dtype.int32:
         raise RuntimeError(f"{_INT_MM}: Expected result dtype to be of type kInt but got {cpp_name(out.dtype)}")
     if out.dim() != 2:
@@ -44,7 +44,7 @@ def _takes_int(result: Tensor, out: Tensor, operands: Any) -> None:
             raise RuntimeError(f"{_INT_MM}: Expected result.size({d}) to be {n} but got {out.shape[d]}")
 
 
-@aten("_int_mm(Tensor self, Tensor mat2) -> Tensor", names="torch._int_mm", check=_check_int_mm, out=_takes_int)
+@aten("_int_mm(Tensor self, Tensor mat2) -> Tensor", names="torch._int_mm", check=_check_int_mm, out=_check_int_mm_out)
 def int_mm(input, mat2):
     """The product of two matrices of 8-bit integers, accumulated in int32.
 
