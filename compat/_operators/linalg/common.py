@@ -18,6 +18,7 @@ from compat._core.tensor.registry import publish
 from compat._core.tensor.tensor import Tensor, array_of
 from compat._core.transforms.grad_mode import no_grad
 from compat._core.types import dtype
+from compat._core.types.errors import lacks
 from compat._core.types.type_promotion import can_cast
 from funcgrad import numpy as np
 from funcgrad.core.dtypes import int32
@@ -111,7 +112,7 @@ def check_floating(name: str, x: Tensor, *, low: bool = True) -> None:
 def check_implemented(kernel: str, x: Tensor) -> None:
     """Raises for dtypes that LAPACK does not support."""
     if x.dtype not in LAPACK_DTYPES:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{x.dtype.scalar_name}'")
+        raise lacks(kernel, x.dtype)
 
 
 def check_same_dtype(name: str, A: Tensor, B: Tensor, what: str = "A") -> None:

@@ -280,7 +280,7 @@ def _letter(n: Any) -> str:
 
 
 def _from_lists(args: Sequence[Any]) -> tuple[str, Sequence[Any]]:
-    """Converts the alternative notation, operands and lists of numbers in turn."""
+    """Converts the notation with alternating operands and lists of numbers to the other one."""
     terms = ",".join("".join(map(_letter, labels)) for labels in args[1::2])
     if len(args) % 2:
         terms = ",".join("".join(map(_letter, labels)) for labels in args[1:-1:2])
@@ -307,8 +307,8 @@ def einsum(*args: Any) -> Tensor:
     once, sorted.
 
     Args:
-        args: an equation, such as ``"ij,jk->ik"``, and operands; or operands and lists of numbers from 0 to 51 in turn,
-            then a list for the result.
+        args: an equation, such as ``"ij,jk->ik"``, and operands; or alternating operands and lists of numbers from 0 to
+            51, then a list for the result.
 
     Returns:
         A tensor, computed pair by pair as batched matrix products, in the cheapest order.

@@ -17,7 +17,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import taken
 from compat._core.transforms.grad_mode import mode, no_grad
 from compat._core.types.dtype import bool_
-from compat._core.types.errors import cpp_name
+from compat._core.types.errors import cpp_name, lacks
 from compat._core.types.scalar_conversion import fits, widened
 from compat._operators.linalg.gemm_epilogue import combined, plus, scaled, times
 from compat._operators.pointwise.arithmetic import check_factor, only_real_factors
@@ -61,7 +61,7 @@ def _check_same_dtype(message: str, a: Tensor, b: Tensor, *others: Tensor, name:
 
 def _check_not_bool(kernel: str, x: Tensor) -> None:
     if x.dtype is bool_:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+        raise lacks(kernel, x.dtype)
 
 
 def _check_expandable(x: Tensor, size: tuple[int, ...]) -> None:

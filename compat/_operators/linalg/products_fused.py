@@ -8,7 +8,7 @@ from compat._core.operators.declaration import Gradients
 from compat._core.operators.op import aten
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
-from compat._core.types.errors import cpp_name
+from compat._core.types.errors import cpp_name, lacks
 from compat._operators.activation.piecewise import relu
 from compat._operators.activation.smooth import gelu
 from compat._operators.linalg.matmul import addmm, check_addmm
@@ -69,7 +69,7 @@ def int_mm(input, mat2):
 def _check_addmm_activation(input, mat1, mat2, beta=1, alpha=1, use_gelu=False):
     check_addmm(input, mat1, mat2, beta, alpha)
     if use_gelu and not input.dtype.is_floating_point:
-        raise NotImplementedError(f"\"GeluKernelImpl\" not implemented for '{input.dtype.scalar_name}'")
+        raise lacks("GeluKernelImpl", input.dtype)
 
 
 @aten(

@@ -214,7 +214,7 @@ def _additive_mask(query: Tensor, key: Tensor, mask: Tensor | None, causal: bool
         mask = ones(query.shape[-2], key.shape[-2], dtype=dtypes.bool_).tril()
     if mask is None or mask.dtype is not dtypes.bool_:
         return mask
-    zero, minus_infinity = zeros((), dtype=query.dtype), full((), -math.inf, dtype=query.dtype)
+    minus_infinity, zero = full((), -math.inf, dtype=query.dtype), zeros((), dtype=query.dtype)
     return names_of("torch")["where"](mask, zero, minus_infinity)
 
 
