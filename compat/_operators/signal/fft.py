@@ -148,7 +148,7 @@ def _normalization(norm: str | None, forward: bool) -> int:
     return found if forward or found == BY_ROOT else BY_COUNT - found
 
 
-def _promoted(name: str, x: Any, to_complex: bool) -> Tensor:
+def _promoted(x: Any, to_complex: bool) -> Tensor:
     """The operand, cast to a dtype that the transforms support."""
     dtype = x.dtype if x.dtype.category >= dtypes.FLOATING else dtypes.get_default_dtype()
     if dtype not in (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128):
@@ -209,6 +209,98 @@ def _resized(x: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Tensor:
     return constant_pad_nd(x, tuple(padding)) if any(padding) else x
 
 
+# ---------------------------------------------------------------- along one dimension
+
+
+def _prepared(
+    name: str, x: Tensor, n: int | None, dim: int, norm: str | None, forward: bool
+) -> tuple[Tensor, int, int]:
+    """The operand resized to ``n``, the checked dimension, and the normalization."""
+    size, dim = _size_and_dim(name, x, n, dim)
+    mode = _normalization(norm, forward)
+    x = x if size is None else _resized(x, [dim], [size])
+    _checked_count(x.shape[dim])
+    return x, dim, mode
+
+
+def _complex_transform(name: str, x: Any, n: int | None, dim: int, norm: str | None, forward: bool) -> Tensor:
+    x, dim, mode = _prepared(name, _promoted(x, False), n, dim, norm, forward)
+    if x.is_complex():
+        return _fft_c2c(x, (dim,), mode, forward)
+    found = _fft_r2c(x, (dim,), mode, False)
+    return found if forward else conj(found)
+
+
+def _from_real(name: str, x: Any, n: int | None, dim: int, norm: str | None, forward: bool) -> Tensor:
+    x = _promoted(x, False)
+    if x.is_complex():
+        raise RuntimeError(f"{name} expects a real input tensor, but got {x.dtype.scalar_name}")
+    x, dim, mode = _prepared(name, x, n, dim, norm, forward)
+    found = _fft_r2c(x, (dim,), mode, True)
+    return found if forward else conj(found)
+
+
+def _to_real(name: str, x: Any, n: int | None, dim: int, norm: str | None, forward: bool) -> Tensor:
+    x = _promoted(x, True)
+    size, dim = _size_and_dim(name, x, n, dim)
+    mode = _normalization(norm, forward)
+    last = _checked_count(2 * (x.shape[dim] - 1)) if size is None else size
+    if size is not None:
+        x = _resized(x, [dim], [size // 2 + 1])
+    return _fft_c2r(conj(x) if forward else x, (dim,), mode, last)
+
+
+# ---------------------------------------------------------------- along several dimensions
+
+
+def _complex_transform_n(name: str, x: Any, s: Sizes, dim: Sizes, norm: str | None, forward: bool) -> Tensor:
+    x = _promoted(x, True)
+    sizes, dims = _sizes_and_dims(x, s, dim)
+    mode = _normalization(norm, forward)
+    return _fft_c2c(_resized(x, dims, sizes), tuple(dims), mode, forward)
+
+
+def _check_has_dims(name: str, dims: Sequence[int]) -> None:
+    if not dims:
+        raise RuntimeError(f"{name} must transform at least one axis")
+
+
+def _from_real_n(name: str, x: Any, s: Sizes, dim: Sizes, norm: str | None, forward: bool) -> Tensor:
+    x = _promoted(x, False)
+    if x.is_complex() and forward:
+        raise RuntimeError(f"{name} expects a real-valued input tensor, but got {x.dtype.scalar_name}")
+    sizes, dims = _sizes_and_dims(x, s, dim)
+    _check_has_dims(name, dims)
+    mode = _normalization(norm, forward)
+    if x.is_complex():
+        raise RuntimeError(f"Only supports floating-point dtypes, but found: {x.dtype.scalar_name}")
+    x = _resized(x, dims, sizes)
+    if forward:
+        return _fft_r2c(x, tuple(dims), mode, True)
+    found = _fft_r2c(x, tuple(dims[-1:]), mode, True)
+    if len(dims) == 1:
+        return conj(found)
+    return _fft_c2c(conj_physical(found), tuple(dims[:-1]), mode, False)
+
+
+def _to_real_n(name: str, x: Any, s: Sizes, dim: Sizes, norm: str | None, forward: bool) -> Tensor:
+    x = _promoted(x, True)
+    sizes, dims = _sizes_and_dims(x, s, dim)
+    _check_has_dims(name, dims)
+    mode = _normalization(norm, forward)
+    s = _as_tuple(s)
+    if s is None or s[-1] == -1:
+        sizes[-1] = _checked_count(2 * (x.shape[dims[-1]] - 1))
+    x = _resized(x, dims, [*sizes[:-1], sizes[-1] // 2 + 1])
+    if not forward:
+        return _fft_c2r(x, tuple(dims), mode, sizes[-1])
+    if len(dims) > 1:
+        x = _fft_c2c(x, tuple(dims[:-1]), mode, True)
+    return _fft_c2r(conj(x), tuple(dims[-1:]), mode, sizes[-1])
+
+
+# ---------------------------------------------------------------- public functions
+
 _DOCUMENT = """{what}
 
 Args:
@@ -233,216 +325,69 @@ _SIZES = (
 )
 
 
-def _transform(
-    message_name: str, is_complex: bool, what: str, example_size: str
-) -> Callable[[Callable[..., Tensor]], Any]:
-    """A decorator that publishes a transform.
+def _declare(name: str, compute: Callable[..., Tensor], what: str, example_size: str) -> None:
+    """Publishes a transform; a name that ends with ``2`` or ``n`` is of one along several dimensions.
 
     Args:
-        message_name: the name of the transform in messages.
-        is_complex: whether ``out`` must be complex, else real.
+        compute: the computation, a function of the name, the arguments, and whether the transform is not an inverse.
         what, example_size: the first line of the docstring, and the size of the result of its example.
     """
+    forward = not name.startswith("i")
+    message_name = "fftn" if compute is _complex_transform_n else name.replace("2", "n")
 
-    def declare(transform: Callable[..., Tensor]) -> Any:
-        name = transform.__name__
-        several = name[-1] in "2n"
-        transform.__doc__ = _DOCUMENT.format(
-            what=what,
-            name=name,
-            sizes=_SIZES if several else _SIZE,
-            ones="2, 4" if several else "4",
-            size=f"torch.Size([{example_size}])",
-        )
-        of_several = {"n": "SymInt[1]? s=None, int[1]? dim=None", "2": "SymInt[1]? s=None, int[1] dim=[-2,-1]"}
-        parameters = of_several.get(name[-1], "SymInt? n=None, int dim=-1")
+    def of_one(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+        return compute(message_name, input, n, dim, norm, forward)
 
-        def check(result: Tensor, out: Tensor, operands: Any) -> None:
-            if out.dtype.is_complex != is_complex:
-                kind = "complex" if is_complex else "floating point"
-                raise RuntimeError(f"{message_name} expects a {kind} output tensor, but got {out.dtype.scalar_name}")
-            check_dtype(result, out, exact=True)
+    def of_two(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
+        return compute(message_name, input, s, dim, norm, forward)
 
-        schema = f"fft_{name}(Tensor self, {parameters}, str? norm=None) -> Tensor"
-        return composite(schema, names=f"fft.{name}", out=check)(transform)
+    def of_several(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
+        return compute(message_name, input, s, dim, norm, forward)
 
-    return declare
+    def check(result: Tensor, out: Tensor, operands: Any) -> None:
+        if out.dtype.is_complex != result.dtype.is_complex:
+            kind = "complex" if result.dtype.is_complex else "floating point"
+            raise RuntimeError(f"{message_name} expects a {kind} output tensor, but got {out.dtype.scalar_name}")
+        check_dtype(result, out, exact=True)
 
-
-# ---------------------------------------------------------------- along one dimension
-
-
-def _complex_transform(name: str, x: Any, n: int | None, dim: int, norm: str | None, forward: bool) -> Tensor:
-    x = _promoted(name, x, False)
-    size, dim = _size_and_dim(name, x, n, dim)
-    mode = _normalization(norm, forward)
-    x = x if size is None else _resized(x, [dim], [size])
-    _checked_count(x.shape[dim])
-    if x.is_complex():
-        return _fft_c2c(x, (dim,), mode, forward)
-    found = _fft_r2c(x, (dim,), mode, False)
-    return found if forward else conj(found)
+    transform, parameters = {
+        "2": (of_two, "SymInt[1]? s=None, int[1] dim=[-2,-1]"),
+        "n": (of_several, "SymInt[1]? s=None, int[1]? dim=None"),
+    }.get(name[-1], (of_one, "SymInt? n=None, int dim=-1"))
+    transform.__name__ = transform.__qualname__ = name
+    transform.__doc__ = _DOCUMENT.format(
+        what=what,
+        name=name,
+        sizes=_SIZE if transform is of_one else _SIZES,
+        ones="4" if transform is of_one else "2, 4",
+        size=f"torch.Size([{example_size}])",
+    )
+    composite(f"fft_{name}(Tensor self, {parameters}, str? norm=None) -> Tensor", names=f"fft.{name}", out=check)(
+        transform
+    )
 
 
-def _from_real(name: str, x: Any, n: int | None, dim: int, norm: str | None, forward: bool) -> Tensor:
-    x = _promoted(name, x, False)
-    if x.is_complex():
-        raise RuntimeError(f"{name} expects a real input tensor, but got {x.dtype.scalar_name}")
-    size, dim = _size_and_dim(name, x, n, dim)
-    mode = _normalization(norm, forward)
-    x = x if size is None else _resized(x, [dim], [size])
-    _checked_count(x.shape[dim])
-    found = _fft_r2c(x, (dim,), mode, True)
-    return found if forward else conj(found)
-
-
-def _to_real(name: str, x: Any, n: int | None, dim: int, norm: str | None, forward: bool) -> Tensor:
-    x = _promoted(name, x, True)
-    size, dim = _size_and_dim(name, x, n, dim)
-    mode = _normalization(norm, forward)
-    last = _checked_count(2 * (x.shape[dim] - 1)) if size is None else size
-    if size is not None:
-        x = _resized(x, [dim], [size // 2 + 1])
-    return _fft_c2r(conj(x) if forward else x, (dim,), mode, last)
-
-
-@_transform("fft", True, "The Fourier transform along a dimension.", "4")
-def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    return _complex_transform("fft", input, n, dim, norm, True)
-
-
-@_transform("ifft", True, "The inverse Fourier transform along a dimension.", "4")
-def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    return _complex_transform("ifft", input, n, dim, norm, False)
-
-
-@_transform("rfft", True, "The first half of the Fourier transform of real numbers.", "3")
-def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    return _from_real("rfft", input, n, dim, norm, True)
-
-
-@_transform("irfft", False, "The inverse of ``rfft``: ``n`` real numbers, by default ``2 * (m - 1)``.", "6")
-def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    return _to_real("irfft", input, n, dim, norm, False)
-
-
-@_transform("hfft", False, "The Fourier transform of a Hermitian-symmetric signal, given its first half.", "6")
-def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    return _to_real("hfft", input, n, dim, norm, True)
-
-
-@_transform("ihfft", True, "The inverse of ``hfft``: the first half of the inverse transform of real numbers.", "3")
-def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    return _from_real("ihfft", input, n, dim, norm, False)
-
-
-# ---------------------------------------------------------------- along several dimensions
-
-
-def _complex_transform_n(name: str, x: Any, s: Sizes, dim: Sizes, norm: str | None, forward: bool) -> Tensor:
-    x = _promoted(name, x, True)
-    sizes, dims = _sizes_and_dims(x, s, dim)
-    mode = _normalization(norm, forward)
-    return _fft_c2c(_resized(x, dims, sizes), tuple(dims), mode, forward)
-
-
-def _check_has_dims(name: str, dims: Sequence[int]) -> None:
-    if not dims:
-        raise RuntimeError(f"{name} must transform at least one axis")
-
-
-def _from_real_n(name: str, x: Any, s: Sizes, dim: Sizes, norm: str | None, forward: bool) -> Tensor:
-    x = _promoted(name, x, False)
-    if x.is_complex():
-        if forward:
-            raise RuntimeError(f"{name} expects a real-valued input tensor, but got {x.dtype.scalar_name}")
-        raise RuntimeError(f"Only supports floating-point dtypes, but found: {x.dtype.scalar_name}")
-    sizes, dims = _sizes_and_dims(x, s, dim)
-    _check_has_dims(name, dims)
-    mode = _normalization(norm, forward)
-    x = _resized(x, dims, sizes)
-    if forward:
-        return _fft_r2c(x, tuple(dims), mode, True)
-    found = _fft_r2c(x, tuple(dims[-1:]), mode, True)
-    if len(dims) == 1:
-        return conj(found)
-    return _fft_c2c(conj_physical(found), tuple(dims[:-1]), mode, False)
-
-
-def _to_real_n(name: str, x: Any, s: Sizes, dim: Sizes, norm: str | None, forward: bool) -> Tensor:
-    x = _promoted(name, x, True)
-    sizes, dims = _sizes_and_dims(x, s, dim)
-    _check_has_dims(name, dims)
-    mode = _normalization(norm, forward)
-    s = _as_tuple(s)
-    if s is None or s[-1] == -1:
-        sizes[-1] = _checked_count(2 * (x.shape[dims[-1]] - 1))
-    x = _resized(x, dims, [*sizes[:-1], sizes[-1] // 2 + 1])
-    if not forward:
-        return _fft_c2r(x, tuple(dims), mode, sizes[-1])
-    if len(dims) > 1:
-        x = _fft_c2c(x, tuple(dims[:-1]), mode, True)
-    return _fft_c2r(conj(x), tuple(dims[-1:]), mode, sizes[-1])
-
-
-@_transform("fftn", True, "The Fourier transform along several dimensions.", "2, 4")
-def fftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
-    return _complex_transform_n("fftn", input, s, dim, norm, True)
-
-
-@_transform("ifftn", True, "The inverse Fourier transform along several dimensions.", "2, 4")
-def ifftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
-    return _complex_transform_n("ifftn", input, s, dim, norm, False)
-
-
-@_transform("rfftn", True, "``rfft`` along the last dimension, and ``fft`` along the others.", "2, 3")
-def rfftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
-    return _from_real_n("rfftn", input, s, dim, norm, True)
-
-
-@_transform("irfftn", False, "The inverse of ``rfftn``.", "2, 6")
-def irfftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
-    return _to_real_n("irfftn", input, s, dim, norm, False)
-
-
-@_transform("hfftn", False, "``hfft`` along the last dimension, and ``fft`` along the others.", "2, 6")
-def hfftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
-    return _to_real_n("hfftn", input, s, dim, norm, True)
-
-
-@_transform("ihfftn", True, "The inverse of ``hfftn``.", "2, 3")
-def ihfftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
-    return _from_real_n("ihfftn", input, s, dim, norm, False)
-
-
-@_transform("fftn", True, "The Fourier transform along two dimensions.", "2, 4")
-def fft2(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
-    return _complex_transform_n("fft2", input, s, dim, norm, True)
-
-
-@_transform("ifftn", True, "The inverse Fourier transform along two dimensions.", "2, 4")
-def ifft2(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
-    return _complex_transform_n("ifft2", input, s, dim, norm, False)
-
-
-@_transform("rfftn", True, "``rfftn`` along two dimensions.", "2, 3")
-def rfft2(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
-    return _from_real_n("rfftn", input, s, dim, norm, True)
-
-
-@_transform("irfftn", False, "``irfftn`` along two dimensions.", "2, 6")
-def irfft2(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
-    return _to_real_n("irfftn", input, s, dim, norm, False)
-
-
-@_transform("hfftn", False, "``hfftn`` along two dimensions.", "2, 6")
-def hfft2(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
-    return _to_real_n("hfftn", input, s, dim, norm, True)
-
-
-@_transform("ihfftn", True, "``ihfftn`` along two dimensions.", "2, 3")
-def ihfft2(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
-    return _from_real_n("ihfftn", input, s, dim, norm, False)
+for _row in (
+    ("fft", _complex_transform, "The Fourier transform along a dimension.", "4"),
+    ("ifft", _complex_transform, "The inverse Fourier transform along a dimension.", "4"),
+    ("rfft", _from_real, "The first half of the Fourier transform of real numbers.", "3"),
+    ("irfft", _to_real, "The inverse of ``rfft``: ``n`` real numbers, by default ``2 * (m - 1)``.", "6"),
+    ("hfft", _to_real, "The Fourier transform of a Hermitian-symmetric signal, given its first half.", "6"),
+    ("ihfft", _from_real, "The inverse of ``hfft``: the first half of the inverse transform of real numbers.", "3"),
+    ("fftn", _complex_transform_n, "The Fourier transform along several dimensions.", "2, 4"),
+    ("ifftn", _complex_transform_n, "The inverse Fourier transform along several dimensions.", "2, 4"),
+    ("rfftn", _from_real_n, "``rfft`` along the last dimension, and ``fft`` along the others.", "2, 3"),
+    ("irfftn", _to_real_n, "The inverse of ``rfftn``.", "2, 6"),
+    ("hfftn", _to_real_n, "``hfft`` along the last dimension, and ``fft`` along the others.", "2, 6"),
+    ("ihfftn", _from_real_n, "The inverse of ``hfftn``.", "2, 3"),
+    ("fft2", _complex_transform_n, "The Fourier transform along two dimensions.", "2, 4"),
+    ("ifft2", _complex_transform_n, "The inverse Fourier transform along two dimensions.", "2, 4"),
+    ("rfft2", _from_real_n, "``rfftn`` along two dimensions.", "2, 3"),
+    ("irfft2", _to_real_n, "``irfftn`` along two dimensions.", "2, 6"),
+    ("hfft2", _to_real_n, "``hfftn`` along two dimensions.", "2, 6"),
+    ("ihfft2", _from_real_n, "``ihfftn`` along two dimensions.", "2, 3"),
+):
+    _declare(*_row)
 
 
 # ---------------------------------------------------------------- frequencies

@@ -13,7 +13,13 @@ from compat._core.types.dtype import get_default_dtype
 from compat._core.types.errors import cpp_name
 
 
-def _window(name: str, length: int, periodic: bool, dtype: Dtype | None, make: Any) -> Tensor:
+def _window(name: str, length: int, periodic: bool, dtype: Dtype | None, options: dict[str, Any], make: Any) -> Tensor:
+    """The window ``make(indices, last index)`` of a length, with the option ``requires_grad``."""
+    window = _values(name, length, periodic, dtype, make)
+    return window.requires_grad_() if options.get("requires_grad") else window
+
+
+def _values(name: str, length: int, periodic: bool, dtype: Dtype | None, make: Any) -> Tensor:
     torch = names_of("torch")
     if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError(
@@ -64,8 +70,7 @@ def _bartlett(n: Tensor, last: int) -> Tensor:
 
 def _publish(name: str, formula: str, make: Any) -> None:
     def window(window_length: int, periodic: bool = True, *, dtype: Dtype | None = None, **options: Any) -> Tensor:
-        found = _window(name, window_length, periodic, dtype, make)
-        return found.requires_grad_() if options.get("requires_grad") else found
+        return _window(name, window_length, periodic, dtype, options, make)
 
     window.__name__ = window.__qualname__ = f"{name}_window"
     window.__doc__ = _DOC.format(name=name, formula=formula, function=window.__name__)
@@ -101,8 +106,8 @@ def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype
         >>> torch.hamming_window(2)
         tensor([0.0800, 1.0000])
     """
-    found = _window("hamming", window_length, periodic, dtype, lambda n, last: _cosines(n, last, alpha, -beta))
-    return found.requires_grad_() if options.get("requires_grad") else found
+    make = lambda n, last: _cosines(n, last, alpha, -beta)
+    return _window("hamming", window_length, periodic, dtype, options, make)
 
 
 @composite(
@@ -130,5 +135,4 @@ def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, **opti
         squared = (1 - t * t).clamp(min=0)
         return i0(beta * squared.sqrt()) / i0(names_of("torch")["full"]((), beta, dtype=n.dtype))
 
-    found = _window("kaiser", window_length, periodic, dtype, make)
-    return found.requires_grad_() if options.get("requires_grad") else found
+    return _window("kaiser", window_length, periodic, dtype, options, make)
