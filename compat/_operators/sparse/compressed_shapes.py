@@ -16,6 +16,7 @@ from compat._operators.sparse.compressed import (
     rule,
 )
 from compat._operators.sparse.layouts import to_sparse
+from compat._operators.sparse.tensor import checked_index
 
 
 def _transposed(t: CompressedTensor, dim0: int, dim1: int) -> CompressedTensor:
@@ -71,15 +72,9 @@ def matrix_transpose(input: CompressedTensor) -> Tensor:
 @rule("select")
 def select(input: CompressedTensor, dim: int, index: Any) -> Tensor:
     """The slice at an index of a dimension, in coordinate format for rows and columns."""
-    dim, index = wrap_dim(dim, input.dim()), int(index)
-    n = input.shape[dim]
-    if not -n <= index < n:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
-        )
+    dim, index = checked_index(input, dim, index)
     if input.layout in BLOCKED and dim >= len(input.batch):
         raise RuntimeError("select(): no view exists for the given input, consider using torch.select_copy.")
-    index %= max(n, 1)
     with without_recording():
         if dim < len(input.batch):
             first, second, third = (p.select(dim, index) for p in (input.compressed, input.plain, input.elements))

@@ -14,7 +14,15 @@ from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types.errors import refusal, wrap_dim
 from compat._operators.sparse.conversion import Gradients, coalesce, sparse_coo_tensor, values
-from compat._operators.sparse.tensor import SparseTensor, coalesced, concatenated_ranges, empty_coo, rule, sparse
+from compat._operators.sparse.tensor import (
+    SparseTensor,
+    checked_index,
+    coalesced,
+    concatenated_ranges,
+    empty_coo,
+    rule,
+    sparse,
+)
 
 # ---------------------------------------------------------------- dimensions
 
@@ -129,13 +137,8 @@ def _padded(grad: Tensor, size: Sequence[int], count: int, dim: int, start: int,
 @rule("select")
 def select(input: SparseTensor, dim: int, index: Any) -> Tensor:
     """The slice at an index of a dimension."""
-    dim, index = wrap_dim(dim, input.dim()), int(index)
-    n = input.shape[dim]
-    if not -n <= index < n:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
-        )
-    index, size = index % n, [m for d, m in enumerate(input.shape) if d != dim]
+    dim, index = checked_index(input, dim, index)
+    size = [m for d, m in enumerate(input.shape) if d != dim]
     count = input.sparse_dim()
     shape = tuple(input.shape)
     with without_recording():

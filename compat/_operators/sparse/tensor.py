@@ -25,7 +25,7 @@ from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types import dtype as dtypes
 from compat._core.types.dtype import dtype as Dtype
-from compat._core.types.errors import refusal
+from compat._core.types.errors import refusal, wrap_dim
 from compat._core.types.memory_format import LAYOUTS
 from compat._operators.tensor.format import sparse_text
 
@@ -241,6 +241,19 @@ def empty_coo(size: Sequence[int], dtype: Dtype, sparse_dim: int | None = None) 
 def flat_indices(t: SparseTensor) -> np.ndarray:
     """The flat, row-major index of each element in the sparse dimensions."""
     return ravel_index(array_of(t.coordinates), t.shape[: t.sparse_dim()])
+
+
+def checked_index(t: Tensor, dim: int, index: Any) -> tuple[int, int]:
+    """A dimension and an index along it, both as non-negative numbers.
+
+    Raises:
+        IndexError: if one of them is out of range.
+    """
+    dim, index = wrap_dim(dim, t.dim()), int(index)
+    n = t.shape[dim]
+    if not -n <= index < n:
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(t.shape)} at dimension {dim}")
+    return dim, index % n
 
 
 def ravel_index(coordinates: np.ndarray, size: Sequence[int]) -> np.ndarray:
