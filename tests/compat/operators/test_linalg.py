@@ -123,8 +123,8 @@ def test_modes_without_a_derivative_raise_in_backward(mode: str) -> None:
 def test_gradients_of_functions_of_factors() -> None:
     # d logdet(A) = inv(A).T, in both modes.
     a = positive()
-    wanted = np.linalg.inv(a.detach().numpy())
-    ways = {
+    expected = np.linalg.inv(a.detach().numpy())
+    functions = {
         "logdet": lambda: torch.logdet(a),
         "slogdet": lambda: torch.linalg.slogdet(a).logabsdet,
         "cholesky": lambda: 2 * torch.linalg.cholesky(a).diagonal().log().sum(),
@@ -136,9 +136,9 @@ def test_gradients_of_functions_of_factors() -> None:
         "eig": lambda: torch.linalg.eigvals(a).log().sum().real,
         "matrix_exp": lambda: torch.logdet(a) + 0 * torch.linalg.matrix_exp(a / 9).sum(),
     }
-    for name, way in ways.items():
-        (gradient,) = torch.autograd.grad(way(), a)
-        np.testing.assert_allclose(gradient.numpy(), wanted, rtol=1e-9, atol=1e-12, err_msg=name)
+    for name, function in functions.items():
+        (gradient,) = torch.autograd.grad(function(), a)
+        np.testing.assert_allclose(gradient.numpy(), expected, rtol=1e-9, atol=1e-12, err_msg=name)
 
 
 def test_second_derivatives_of_a_solution() -> None:
@@ -156,8 +156,8 @@ def test_transforms_of_linear_algebra() -> None:
     x = square(4, grad=False)
     np.testing.assert_allclose(vmap(torch.linalg.inv)(x).numpy(), np.linalg.inv(x.numpy()), rtol=1e-10)
     _, tangent = jvp(torch.linalg.det, (x,), (torch.ones_like(x),))
-    wanted = np.linalg.det(x.numpy()) * np.linalg.inv(x.numpy()).sum((1, 2))
-    np.testing.assert_allclose(tangent.numpy(), wanted, rtol=1e-9)
+    expected = np.linalg.det(x.numpy()) * np.linalg.inv(x.numpy()).sum((1, 2))
+    np.testing.assert_allclose(tangent.numpy(), expected, rtol=1e-9)
 
 
 def test_a_second_call_does_not_compile() -> None:
