@@ -13,6 +13,7 @@ from typing import Any
 
 from compat._core.dispatch.overloads import aten
 from compat._core.dispatch.overrides import NoDispatch, class_overrides_operators, state
+from compat._core.dispatch.table_tensor import OfValues
 from compat._core.memory.meta import on_meta
 from compat._core.pytree.trees import tree_flatten, tree_leaves, tree_map
 from compat._core.tensor.tensor import Tensor
@@ -109,13 +110,7 @@ class FakeTensor(Tensor):
         """``fake_mode.from_tensor(t)``."""
         return fake_mode.from_tensor(t)
 
-    def numpy(self, *, force: bool = False) -> Any:
-        """Not defined.
-
-        Raises:
-            RuntimeError: always.
-        """
-        raise RuntimeError(".numpy() is not supported for tensor subclasses.")
+    numpy: Any = OfValues.numpy
 
     def tolist(self) -> Any:
         """The values as nested lists, if they are known.

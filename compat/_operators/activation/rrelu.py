@@ -14,6 +14,7 @@ from compat._core.random.generator import engine_of
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.transforms import vmap_checks
+from compat._core.types.errors import lacks
 from compat._core.types.scalar_conversion import fits, widened
 from compat._operators import samplers
 from compat._operators.arguments import tensor_argument
@@ -77,7 +78,7 @@ def _check(input: Any, lower: float, upper: float) -> None:
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not input.dtype.is_floating_point:
-        raise NotImplementedError(f"\"rrelu_out_cpu\" not implemented for '{input.dtype.scalar_name}'")
+        raise lacks("rrelu_out_cpu", input.dtype)
 
 
 @composite(

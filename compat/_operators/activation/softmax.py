@@ -10,7 +10,7 @@ from compat._core.operators.opmath import in_single
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
-from compat._core.types.errors import warn, wrap_dim
+from compat._core.types.errors import lacks, warn, wrap_dim
 from compat._operators.arguments import no_complex_derivative
 from compat._operators.pointwise.declare import category
 from compat._operators.reduction.logsumexp import minus_maximum
@@ -28,7 +28,7 @@ def _check(kernel: str) -> Any:
             return
         if input.numel():
             full = f"{kernel}_lastdim_kernel_impl" if last else f"{kernel}_kernel_impl"
-            raise NotImplementedError(f"\"{full}\" not implemented for '{input.dtype.scalar_name}'")
+            raise lacks(full, input.dtype)
         no_complex_derivative(f"_{kernel}", input)
 
     return check

@@ -19,7 +19,7 @@ from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.transforms import vmap_checks
 from compat._core.types import dtype as dtypes
-from compat._core.types.errors import Once, size_text, wrap_dim, wrong_combination
+from compat._core.types.errors import Once, lacks, size_text, wrap_dim, wrong_combination
 from compat._core.types.scalar_conversion import fits
 from compat._operators.arguments import bools_argument, tensor_argument
 from compat._operators.shape.vmap_fallback import sequential_vmap
@@ -226,7 +226,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     if input.dtype.category != dtypes.INTEGER:
-        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.scalar_name}'")
+        raise lacks("bincount_cpu", input.dtype)
     if input.dim() == 1 and not input.numel():
         return _long(numpy.zeros(minlength))
     check_values("bincount", input)
@@ -249,7 +249,7 @@ def _check_histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> 
     if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
     if not input.dtype.is_floating_point:
-        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.scalar_name}'")
+        raise lacks("histogram_cpu", input.dtype)
     if not (math.isfinite(min) and math.isfinite(max)):
         raise RuntimeError(_INFINITE.format(min, max))
 
@@ -360,7 +360,7 @@ def _check_search(sorted_sequence: Tensor, input: Tensor, right: bool, sorter: T
             f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype.scalar_name}"
         )
     if sorted_sequence.dtype.category not in (dtypes.INTEGER, dtypes.FLOATING):
-        raise NotImplementedError(f"\"searchsorted_out_cpu\" not implemented for '{sorted_sequence.dtype.scalar_name}'")
+        raise lacks("searchsorted_out_cpu", sorted_sequence.dtype)
 
 
 def _inspect_search(sorted_sequence: Tensor, input: Tensor, right: bool, sorter: Tensor | None, int32: bool) -> None:

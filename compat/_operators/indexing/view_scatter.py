@@ -16,7 +16,7 @@ from compat._core.operators.view import Geometry, over
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
 from compat._core.types import dtype as dtypes
-from compat._core.types.errors import Once, size_text, wrap_dim
+from compat._core.types.errors import Once, lacks, size_text, wrap_dim
 from compat._operators.arguments import no_complex_derivative
 from compat._operators.create.copy_to_fill import converted
 from compat._operators.indexing.index_add import check_rows
@@ -256,7 +256,7 @@ def _check_scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     check_index_size(input, dim, index, "scatter", src)
     if (reduce == "mean" and input.dtype is dtypes.bool_) or (reduce in ("amax", "amin") and input.is_complex()):
         kernel = f"scatter_gather_tensor_cpu_reduce_{reduce}"
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
+        raise lacks(kernel, input.dtype)
     check_scattered(input, wrap_dim(dim, input.dim()), index, src)
 
 
@@ -304,7 +304,7 @@ def _check_index_reduce(input, dim, index, source, reduce, *, include_self=True)
     check_rows("index_reduce_()", input, dim, index, source)
     Once.warn("index_reduce() is in beta and the API may change at any time.")
     if input.dtype is dtypes.bool_ or input.is_complex():
-        raise NotImplementedError(f"\"index_func_\" not implemented for '{input.dtype.scalar_name}'")
+        raise lacks("index_func_", input.dtype)
 
 
 def _inspect_index_reduce(input: Tensor, dim: int, index: Tensor, *_: Any, **__: Any) -> None:

@@ -31,7 +31,7 @@ from funcgrad.primitives import reductions as r
 from funcgrad.primitives.indexing import take as take_slices
 from funcgrad.primitives.shape import reshape
 
-# ---------------------------------------------------------------- one distance per pair
+# ---------------------------------------------------------------- distances of corresponding vectors
 
 
 @composite(
@@ -63,7 +63,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         x = x.to(common) if x.dtype is not common else x
         x = x if same else x.expand(size)
         length = vector_norm_of.function(x, 2, (dim,), True).clone()
-        with no_grad():  # as if the bound were never reached
+        with no_grad():  # the gradient ignores the bound
             length.clamp_min_(eps)
         vectors.append(x / length)
     return (vectors[0] * vectors[1]).sum(dim)
@@ -78,7 +78,7 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
 
     Args:
         p: the order of the norm.
-        eps: added to the differences, so that none is zero.
+        eps: a number that is added to the differences, so that none is zero.
         keepdim: whether to keep the last dimension, with size 1.
 
     Example:
@@ -134,14 +134,14 @@ def dist_backward(ct: Any, input: Any, other: Any, p: Any, result: Any) -> Any:
 
 
 def _summed_to(grad: Any, like: Any) -> Any:
-    """A gradient summed over broadcast dimensions."""
-    shape, wanted = type_of(grad).shape, type_of(like).shape
-    extra = len(shape) - len(wanted)
-    axes = tuple(range(extra)) + tuple(d for d in range(extra, len(shape)) if wanted[d - extra] == 1 and shape[d] != 1)
-    return reshape(r.reduce_sum(grad, axes=axes), shape=wanted) if axes else grad
+    """A gradient summed over the broadcast dimensions of its operand."""
+    shape, target = type_of(grad).shape, type_of(like).shape
+    extra = len(shape) - len(target)
+    axes = tuple(range(extra)) + tuple(d for d in range(extra, len(shape)) if target[d - extra] == 1 and shape[d] != 1)
+    return reshape(r.reduce_sum(grad, axes=axes), shape=target) if axes else grad
 
 
-# ---------------------------------------------------------------- all pairs
+# ---------------------------------------------------------------- distances of all pairs
 
 
 def _check_rows(x1: Tensor, x2: Tensor, p: float) -> None:
@@ -166,7 +166,7 @@ def _differences(x1: Any, x2: Any) -> Any:
 
 
 def _pair_norm(difference: Any, p: float) -> Any:
-    """The norms along the last axis; for ``p = 0`` NaN counts as unknown."""
+    """The norms along the last axis; for ``p = 0`` the norm of a vector with NaN is NaN."""
     axes = (type_of(difference).ndim - 1,)
     if p == 0:
         differs = np.where(difference == difference, np.not_equal(difference, 0), difference)
@@ -175,12 +175,12 @@ def _pair_norm(difference: Any, p: float) -> Any:
 
 
 def _pair_gradient(ct: Any, difference: Any, p: float, result: Any) -> Any:
-    """The gradient of ``_pair_norm``: each of several maxima gets all of it; None without a maximum."""
+    """The gradient of ``_pair_norm``: each of several maxima gets the whole of it; None for zero."""
     axes = (type_of(difference).ndim - 1,)
     if math.isinf(p):
         ct, result = np.expand_dims(ct, -1), np.expand_dims(result, -1)
-        short = np.minimum(np.ceil(np.abs(np.abs(difference) - result)), 1)
-        return np.multiply(ct, np.multiply(e.sign(difference), 1 - short))
+        not_maximum = np.minimum(np.ceil(np.abs(np.abs(difference) - result)), 1)
+        return np.multiply(ct, np.multiply(e.sign(difference), 1 - not_maximum))
     if p == 1:
         return np.multiply(np.expand_dims(ct, -1), e.sign(difference))
     grad = norm_gradient(ct, difference, p, result, axes)
@@ -222,12 +222,11 @@ def euclidean_dist_backward(ct: Any, x1: Any, x2: Any, result: Any) -> Any:
     zero = np.equal(result, 0)
     ratio = np.where(zero, e.number(0, result), np.divide(ct, np.where(zero, e.number(1, result), result)))
     last = type_of(ratio).ndim - 1
-    turned = np.swapaxes(ratio, -1, -2)
     by_row = np.expand_dims(r.reduce_sum(ratio, axes=(last,)), -1)
     by_column = np.expand_dims(r.reduce_sum(ratio, axes=(last - 1,)), -1)
     return (
         np.subtract(np.multiply(x1, by_row), np.matmul(ratio, x2)),
-        np.subtract(np.multiply(x2, by_column), np.matmul(turned, x1)),
+        np.subtract(np.multiply(x2, by_column), np.matmul(np.swapaxes(ratio, -1, -2), x1)),
     )
 
 
@@ -261,15 +260,15 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     many = x1.shape[-2] > 25 or x2.shape[-2] > 25
     lead = broadcast_size(tuple(x1.shape[:-2]), tuple(x2.shape[:-2]))
     products = compute_mode == _MODES[1] or (compute_mode == _MODES[0] and many)
-    nothing = 0 in (*lead, x1.shape[-2], x2.shape[-2], x1.shape[-1])
-    if p != 2 or not products or nothing:
+    empty = 0 in (*lead, x1.shape[-2], x2.shape[-2], x1.shape[-1])
+    if p != 2 or not products or empty:
         return cdist_of.function(x1, x2, float(p))
     flat = [_batch(x, lead) for x in (x1, x2)]
     return euclidean_dist.function(*flat).view(*lead, x1.shape[-2], x2.shape[-2])
 
 
 def _batch(x: Tensor, lead: tuple[int, ...]) -> Tensor:
-    """Batched matrices with a single leading dimension, or none."""
+    """Batched matrices with their leading dimensions expanded to ``lead`` and flattened into one."""
     rows = x.shape[-2:]
     return x.expand(*lead, *rows).contiguous().view(math.prod(lead), *rows) if lead else x
 
@@ -284,7 +283,7 @@ def _check_pdist(input: Tensor, p: float = 2) -> None:
 
 
 def _pairs(x: Any) -> tuple[Any, Any]:
-    """The rows of each pair, the first row first."""
+    """The indices of the first and of the second row of each pair."""
     return tuple(numpy.triu_indices(type_of(x).shape[0], 1))  # type: ignore[return-value]
 
 
@@ -300,7 +299,7 @@ def pdist(input, p):
         p: the order of the norm of the differences.
 
     Returns:
-        ``(n * (n - 1) / 2,)``: of the first row to all after it, of the second to all after it, and so on.
+        ``(n * (n - 1) / 2,)``: the distances of the first row to those after it, of the second to those after it, ...
 
     Raises:
         RuntimeError: for an input that is not a matrix, and a negative order.
@@ -376,9 +375,9 @@ def renorm(input, p, dim, maxnorm):
 def renorm_backward(ct: Any, input: Any, p: float, dim: int, maxnorm: float) -> Any:
     axes = tuple(d for d in range(type_of(input).ndim) if d != dim)
     size = norm_over(input, p, axes, True)
-    through_size = norm_gradient(np.sum(np.real(np.conj(input) * ct), axes, keepdims=True), input, p, size, axes)
+    norm_grad = norm_gradient(np.sum(np.real(np.conj(input) * ct), axes, keepdims=True), input, p, size, axes)
     inverse = np.divide(1, np.add(size, 1e-7))
-    scaled = np.multiply(maxnorm * inverse, np.subtract(ct, np.multiply(inverse, through_size)))
+    scaled = np.multiply(maxnorm * inverse, np.subtract(ct, np.multiply(inverse, norm_grad)))
     return np.where(np.greater(size, maxnorm), scaled, ct)
 
 
@@ -387,7 +386,7 @@ def renorm_backward(ct: Any, input: Any, p: float, dim: int, maxnorm: float) -> 
 
 def _check_trace(input: Tensor) -> None:
     if input.dtype is dtype.bool_:
-        raise NotImplementedError("\"trace\" not implemented for 'Bool'")
+        raise lacks("trace", input.dtype)
     if input.dim() != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.dim()}")
 
@@ -421,7 +420,7 @@ def _check_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> None:
 @Late
 def _check_cross_dtypes(input: Tensor, other: Tensor, *, dim: int = -1) -> None:
     if input.dtype is dtype.bool_:
-        raise NotImplementedError("\"cross\" not implemented for 'Bool'")
+        raise lacks("cross", input.dtype)
     if input.dtype is not other.dtype:
         raise RuntimeError(f"expected scalar type {input.dtype.scalar_name} but found {other.dtype.scalar_name}")
 
@@ -449,11 +448,11 @@ def linalg_cross(input, other, *, dim):
         tensor([0., 0., 1.])
     """
 
-    def turned(x: Any, by: int) -> Any:
+    def rolled(x: Any, by: int) -> Any:
         return np.roll(x, by, axis=dim)
 
     return np.subtract(
-        np.multiply(turned(input, -1), turned(other, -2)), np.multiply(turned(input, -2), turned(other, -1))
+        np.multiply(rolled(input, -1), rolled(other, -2)), np.multiply(rolled(input, -2), rolled(other, -1))
     )
 
 
@@ -485,7 +484,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     names="linalg.vecdot", out=of_dtype("linalg.vecdot: Expected out of dtype{result} but found {out}"),
 )  # fmt: skip
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """Dot products of vectors, with the first conjugated.
+    """Dot products of vectors, with the elements of ``x`` conjugated.
 
     Args:
         x, y: of one dtype; they broadcast against each other.
@@ -509,7 +508,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 
 def _letters(expand: tuple[int, ...], total: int) -> str:
-    """The labels of the ``total`` axes that an operand has."""
+    """The labels of the axes of an operand, whose ``expand`` of ``total`` axes are inserted."""
     return "".join(chr(ord("a") + d) for d in range(total) if d not in expand)
 
 
@@ -536,10 +535,10 @@ def _check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor
             )
     wrap_dim(1, weight.dim())
     for i, x in enumerate((input1, input2), 1):
-        wanted = weight.shape[i] if weight.dim() > i else 1
-        if x.shape[-1] != wanted:
+        expected = weight.shape[i] if weight.dim() > i else 1
+        if x.shape[-1] != expected:
             raise RuntimeError(
-                f"bilinear(): input{i} size does not match weight size: got {x.shape[-1]} but expected {wanted}"
+                f"bilinear(): input{i} size does not match weight size: got {x.shape[-1]} but expected {expected}"
             )
     if bias is not None and bias.size(0) != weight.shape[0]:
         raise RuntimeError(
@@ -547,8 +546,8 @@ def _check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor
         )
     named = {"input1": input1, "input2": input2, "weight": weight} | ({} if bias is None else {"bias": bias})
     if len({t.dtype for t in named.values()}) > 1:
-        told = ", ".join(f"{name}: {cpp_name(t.dtype)}" for name, t in named.items())
-        raise RuntimeError(f"All tensors must have the same dtype, got {told}")
+        dtypes = ", ".join(f"{name}: {cpp_name(t.dtype)}" for name, t in named.items())
+        raise RuntimeError(f"All tensors must have the same dtype, got {dtypes}")
     if weight.dtype is dtype.bool_:
         raise lacks("bmm", weight.dtype)
 

@@ -18,6 +18,7 @@ from compat._core.tensor.registry import publish
 from compat._core.tensor.tensor import Tensor, array_of
 from compat._core.transforms.grad_mode import no_grad
 from compat._core.types import dtype
+from compat._core.types.errors import lacks
 from compat._core.types.type_promotion import can_cast
 from funcgrad import numpy as np
 from funcgrad.core.dtypes import int32
@@ -40,15 +41,15 @@ LinAlgError.__module__, LinAlgError.__name__, LinAlgError.__qualname__ = "torch.
 publish(LinAlgError, "linalg.LinAlgError", "_C._LinAlgError")
 
 
-def failure(info: Tensor) -> tuple[str, int] | None:
-    """The first nonzero number of ``info``, and its batch index for messages; None if there is none.
+def first_failure(info: Tensor) -> tuple[str, int] | None:
+    """The text of the batch index of the first nonzero number of ``info``, and that number; None without one.
 
-    Without concrete values, under transforms, no failure is detected.
+    Under transforms, without concrete values, no failure is detected.
     """
     if info._layout_.base.traced:
         found = value_of(strided_access.read(info._storage_.buffer, info._layout_, info._offset_))
     else:
-        with guarded_storage.shown():  # only an error depends on it
+        with guarded_storage.shown():  # only an error depends on the values
             found = array_of(info.detach())
     if found is None or not found.any():
         return None
@@ -59,19 +60,19 @@ def failure(info: Tensor) -> tuple[str, int] | None:
 
 
 def check_singular(name: str, info: Tensor) -> None:
-    """Raises if an inverse had a zero pivot."""
-    found = failure(info)
+    """Raises if a matrix to be inverted had a zero pivot."""
+    found = first_failure(info)
     if found is not None:
-        where, order = found
+        batch, order = found
         raise LinAlgError(
-            f"{name}: {where}The diagonal element {order} is zero, the inversion could not be completed because the "
+            f"{name}: {batch}The diagonal element {order} is zero, the inversion could not be completed because the "
             "input matrix is singular."
         )
 
 
 def check_converged(info: Tensor) -> None:
     """Raises if the SVD did not converge."""
-    found = failure(info)
+    found = first_failure(info)
     if found is not None:
         raise LinAlgError(
             f"linalg.svd: {found[0]}The algorithm failed to converge because the input matrix contained non-finite "
@@ -81,7 +82,8 @@ def check_converged(info: Tensor) -> None:
 
 # ---------------------------------------------------------------- checks
 
-_FACTORED = (dtype.float32, dtype.float64, dtype.complex64, dtype.complex128)
+#: The dtypes that LAPACK supports.
+LAPACK_DTYPES = (dtype.float32, dtype.float64, dtype.complex64, dtype.complex128)
 
 
 def check_matrix(name: str, x: Tensor, what: str = "A") -> None:
@@ -91,7 +93,7 @@ def check_matrix(name: str, x: Tensor, what: str = "A") -> None:
 
 
 def check_square(name: str, x: Tensor, what: str = "A") -> None:
-    """Raises for a tensor that is not square matrices."""
+    """Raises unless a tensor consists of square matrices."""
     check_matrix(name, x, what)
     if x.shape[-1] != x.shape[-2]:
         raise RuntimeError(
@@ -100,21 +102,21 @@ def check_square(name: str, x: Tensor, what: str = "A") -> None:
 
 
 def check_floating(name: str, x: Tensor, *, low: bool = True) -> None:
-    """Raises for a tensor that is not floating or complex; unless ``low``, also for float16, bfloat16 and complex32."""
+    """Raises for integers and bools, and, unless ``low``, for float16, bfloat16 and complex32."""
     if x.dtype.category < dtype.FLOATING:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype.scalar_name}")
-    if not low and x.dtype not in _FACTORED:
+    if not low and x.dtype not in LAPACK_DTYPES:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {x.dtype.scalar_name}")
 
 
 def check_implemented(kernel: str, x: Tensor) -> None:
     """Raises for dtypes that LAPACK does not support."""
-    if x.dtype not in _FACTORED:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{x.dtype.scalar_name}'")
+    if x.dtype not in LAPACK_DTYPES:
+        raise lacks(kernel, x.dtype)
 
 
 def check_same_dtype(name: str, A: Tensor, B: Tensor, what: str = "A") -> None:
-    """Raises if both sides of a system have different dtypes."""
+    """Raises if the sides of a linear system have different dtypes."""
     if A.dtype is not B.dtype:
         raise RuntimeError(
             f"{name}: Expected {what} and B to have the same dtype, but found {what} of type {A.dtype.scalar_name} and "
@@ -122,8 +124,8 @@ def check_same_dtype(name: str, A: Tensor, B: Tensor, what: str = "A") -> None:
         )
 
 
-def check_fits(name: str, A: Tensor, rows: int, columns: int, left: bool) -> None:
-    """Raises if a right-hand side is incompatible with the matrices."""
+def check_right_hand_side(name: str, A: Tensor, rows: int, columns: int, left: bool) -> None:
+    """Raises if the shape of a right-hand side is incompatible with that of the matrices."""
     if A.shape[-2] != (rows if left else columns):
         raise RuntimeError(
             f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
@@ -134,7 +136,7 @@ def check_fits(name: str, A: Tensor, rows: int, columns: int, left: bool) -> Non
 # ---------------------------------------------------------------- memory
 
 
-def in_columns(size: Sequence[int]) -> tuple[int, ...]:
+def column_major_strides(size: Sequence[int]) -> tuple[int, ...]:
     """The strides of column-major matrices."""
     if len(size) < 2:
         return contiguous_strides(tuple(size))
@@ -142,21 +144,21 @@ def in_columns(size: Sequence[int]) -> tuple[int, ...]:
     return (*lead, row, step)
 
 
-def by_columns(*which: int) -> Callable[[dict[str, Any], Sequence[ArrayType]], list[Any]]:
-    """A strides rule: those results are column-major, the others row-major."""
-    return lambda layouts, types: [in_columns(t.shape) if i in which else None for i, t in enumerate(types)]
+def column_major(*which: int) -> Callable[[dict[str, Any], Sequence[ArrayType]], list[Any]]:
+    """The strides rule of an operator: the results with these indices are column-major, others row-major."""
+    return lambda layouts, types: [column_major_strides(t.shape) if i in which else None for i, t in enumerate(types)]
 
 
 # ---------------------------------------------------------------- helpers of operators
 
 
-def spread(x: Any, lead: Sequence[int], core: int = 2) -> Any:
-    """An array with its axes except the last ``core`` broadcast to ``lead``."""
+def broadcast_batch(x: Any, batch: Sequence[int], core: int = 2) -> Any:
+    """An array with its axes before the last ``core`` broadcast to ``batch``."""
     shape = type_of(x).shape
-    wanted = (*lead, *shape[len(shape) - core :])
-    if shape == wanted:
+    full = (*batch, *shape[len(shape) - core :])
+    if shape == full:
         return x
-    return broadcast(x, shape=wanted, dims=tuple(range(len(wanted) - len(shape), len(wanted))))
+    return broadcast(x, shape=full, dims=tuple(range(len(full) - len(shape), len(full))))
 
 
 def hermitian_part(x: Any) -> Any:
@@ -170,15 +172,15 @@ def not_finite(x: Any, axes: int = 1) -> Any:
 
 
 def gradients(f: Callable[..., Sequence[Any]], operands: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-    """The gradients with respect to a function's operands, from those of its results."""
+    """The gradients of a function's operands, given those of its results."""
     _, pullback = vjp_flat(f, operands)
     return [None if g is None else conjugated(g) for g in pullback([conjugated(ct) for ct in cts])]
 
 
 def transposed(tangent: Callable[..., Sequence[Any]], of: Sequence[ArrayType], cts: Sequence[Any]) -> list[Any]:
-    """The same for a linear function of operands of given types.
+    """The gradients of the operands, of given types, of a linear function, given those of its results.
 
-    A backward formula that is given as a forward derivative is that function, transposed.
+    A backward formula is the transpose of the forward derivative.
     """
     return gradients(tangent, [zeros(t) for t in of], cts)
 
@@ -187,7 +189,7 @@ def transposed(tangent: Callable[..., Sequence[Any]], of: Sequence[ArrayType], c
 
 
 def castable(name: str, what: str = "result") -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
-    """Gives a function an ``out`` of any dtype that its result can be cast to; a decorator.
+    """A decorator that adds an ``out`` argument of any dtype that the result can be cast to.
 
     Args:
         name, what: the names of the function and its result in messages.
@@ -208,7 +210,7 @@ def castable(name: str, what: str = "result") -> Callable[[Callable[..., Tensor]
 
 
 def casts_safely(name: str, what: str = "result") -> Callable[..., None]:
-    """The error of an ``out`` argument to which the result cannot be cast; for ``out`` of a declaration."""
+    """The check, for ``out`` of a declaration, that the result can be cast to the dtype of ``out``."""
 
     def check(result: Tensor, out: Tensor, operands: Any) -> None:
         if not can_cast(result.dtype, out.dtype):
@@ -223,11 +225,11 @@ def casts_safely(name: str, what: str = "result") -> Callable[..., None]:
 def into_outs(
     outs: Sequence[Tensor], results: Sequence[Tensor], names: Callable[[int], tuple[str, str]] | None = None
 ) -> Sequence[Tensor]:
-    """Writes results into the ``out`` tensors; returns these.
+    """Writes results into ``out`` tensors, which it returns.
 
     Args:
-        names: the names of the function and the ``i``-th result in messages, for results that may be cast; by default
-            dtypes must be equal.
+        names: for results that may be cast, the names of the function and of the ``i``-th result in messages; by
+            default dtypes must be equal.
 
     Raises:
         RuntimeError: for an incompatible dtype; nothing is written then.
@@ -247,11 +249,11 @@ def into_outs(
 # ---------------------------------------------------------------- nodes
 
 
-def refuse_backward(op: Op, text: str) -> None:
-    """Makes the nodes of an operation raise when a gradient comes in."""
+def refuse_backward(op: Op, message: str) -> None:
+    """Makes the backward of an operator raise a RuntimeError."""
 
     def apply(self: Any, grads: Any) -> Any:
-        raise RuntimeError(text)
+        raise RuntimeError(message)
 
     assert op.node is not None
     names = {"__slots__": (), "__module__": "builtins", "apply": apply, "swept": False}

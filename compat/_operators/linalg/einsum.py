@@ -50,8 +50,8 @@ class Equation:
 
     def _implied(self) -> Labels:
         """The implicit result: the ellipsis, then the letters that occur once."""
-        every = [label for labels in self.terms for label in labels]
-        once = {label for label in every if isinstance(label, str) and every.count(label) == 1}
+        labels = [label for term in self.terms for label in term]
+        once = {label for label in labels if isinstance(label, str) and labels.count(label) == 1}
         return [*range(-self.ellipsis, 0), *sorted(once, key=_order)]
 
     def _result(self, text: str, offset: int) -> Labels:
@@ -174,45 +174,45 @@ def _check_sizes(equation: Equation, operands: Sequence[Tensor]) -> None:
                 )
 
 
-def _plain(t: Tensor, labels: Labels, every: Labels) -> Tensor:
-    """An operand with a dimension for each label, in order, of size 1 for missing ones."""
-    mine: Labels = []
+def _with_all_labels(t: Tensor, labels: Labels, all_labels: Labels) -> Tensor:
+    """An operand with a dimension for each label, in order, of size 1 for labels that it lacks."""
+    own: Labels = []
     for label in labels:
-        if label in mine:
-            first = mine.index(label)
-            t = movedim(diagonal(t, 0, first, len(mine)), -1, first)
+        if label in own:
+            first = own.index(label)
+            t = movedim(diagonal(t, 0, first, len(own)), -1, first)
         else:
-            mine.append(label)
-    for label in every:
-        if label not in mine:
+            own.append(label)
+    for label in all_labels:
+        if label not in own:
             t = unsqueeze(t, t.dim())
-            mine.append(label)
-    return permute(t, [mine.index(label) for label in every])
+            own.append(label)
+    return permute(t, [own.index(label) for label in all_labels])
 
 
 # ---------------------------------------------------------------- products
 
 
-def _pair(left: Tensor, right: Tensor, candidates: Sequence[int]) -> Tensor:
-    """The product of two operands, summed over ``candidates``, which stay as dimensions of size 1."""
+def _pair(left: Tensor, right: Tensor, dims: Sequence[int]) -> Tensor:
+    """The product of two operands, summed over ``dims``, which stay as dimensions of size 1."""
     summed: list[int] = []
     alone: tuple[list[int], list[int]] = ([], [])
-    for d in candidates:
+    for d in dims:
         n, m = left.shape[d], right.shape[d]
         if n != 1 and m != 1:
             summed.append(d)
         elif n != 1 or m != 1:
             alone[n == 1].append(d)
-    left, right = (t.sum(dims, keepdim=True) if dims else t for t, dims in zip((left, right), alone))
+    left, right = (t.sum(only, keepdim=True) if only else t for t, only in zip((left, right), alone))
     return _contracted(left, right, summed) if summed else left * right
 
 
 def _contracted(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:
-    """The same as one batched matrix product."""
-    both, rows, columns = _sorted(left, right, summed)
+    """The product of two operands, summed over dimensions of equal sizes, as one batched matrix product."""
+    both, rows, columns = _grouped(left, right, summed)
     if rows and columns and max(columns) < min(rows):  # so that the result needs no permutation
         left, right = right, left
-        both, rows, columns = _sorted(left, right, summed)
+        both, rows, columns = _grouped(left, right, summed)
     batch, inner = (prod(left.shape[d] for d in dims) for dims in (both, summed))
     n, m = prod(left.shape[d] for d in rows), prod(right.shape[d] for d in columns)
     a = reshape(permute(left, [*both, *rows, *summed, *columns]), (batch, n, inner))
@@ -222,7 +222,7 @@ def _contracted(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:
     return permute(view_size(bmm(a, b), size), [order.index(d) for d in range(len(order))])
 
 
-def _sorted(left: Tensor, right: Tensor, summed: list[int]) -> tuple[list[int], list[int], list[int]]:
+def _grouped(left: Tensor, right: Tensor, summed: list[int]) -> tuple[list[int], list[int], list[int]]:
     """The remaining dimensions: of both operands, of the left one, and of the right one or of size 1."""
     both: list[int] = []
     rows: list[int] = []
@@ -239,27 +239,27 @@ def _path(equation: Equation, operands: Sequence[Tensor]) -> list[tuple[int, ...
     if len(operands) <= 2:
         return [(0, 1)] * (len(operands) - 1)
     symbols = {label: opt_einsum.get_symbol(i) for i, label in enumerate(equation.labels)}
-    words = ["".join(symbols[label] for label in labels) for labels in (*equation.terms, equation.output)]
+    terms = ["".join(symbols[label] for label in labels) for labels in (*equation.terms, equation.output)]
     shapes = [tuple(t.shape) for t in operands]
-    return opt_einsum.contract_path(f"{','.join(words[:-1])}->{words[-1]}", *shapes, shapes=True, optimize="auto")[0]
+    return opt_einsum.contract_path(f"{','.join(terms[:-1])}->{terms[-1]}", *shapes, shapes=True, optimize="auto")[0]
 
 
 def _evaluated(equation: Equation, operands: Sequence[Tensor]) -> Tensor:
     _check_sizes(equation, operands)
     path = _path(equation, operands)
-    pending = [_plain(t, labels, equation.labels) for t, labels in zip(operands, equation.terms)]
-    # A dimension of size one in one operand is broadcast: it can be summed over before.
+    pending = [_with_all_labels(t, labels, equation.labels) for t, labels in zip(operands, equation.terms)]
+    # Dimensions of size one are broadcast, so they do not delay the sum over the dimension of other operands.
     needed = [{c for c, n in zip(labels, t.shape) if n != 1} for labels, t in zip(equation.terms, operands)]
     kept = len(equation.output)
     for i, j in path:
         a, b = pending[i], pending[j]
-        names = needed[i] | needed[j]
+        pair = needed[i] | needed[j]
         for k in sorted((i, j), reverse=True):
             del pending[k], needed[k]
         later = {label for labels in needed for label in labels}
-        done = [d for d in range(kept, len(equation.labels)) if equation.labels[d] in names - later]
+        done = [d for d in range(kept, len(equation.labels)) if equation.labels[d] in pair - later]
         pending.append(_pair(a, b, done))
-        needed.append(names - {equation.labels[d] for d in done})
+        needed.append(pair - {equation.labels[d] for d in done})
     (result,) = pending
     if not equation.summed:
         return result
@@ -268,7 +268,7 @@ def _evaluated(equation: Equation, operands: Sequence[Tensor]) -> Tensor:
     return result.sum(list(range(kept, result.dim())))
 
 
-# ---------------------------------------------------------------- the function
+# ---------------------------------------------------------------- einsum
 
 
 def _letter(n: Any) -> str:
@@ -280,7 +280,7 @@ def _letter(n: Any) -> str:
 
 
 def _from_lists(args: Sequence[Any]) -> tuple[str, Sequence[Any]]:
-    """Converts the alternative notation, operands and lists of numbers in turn."""
+    """Converts the notation with alternating operands and lists of numbers to the other one."""
     terms = ",".join("".join(map(_letter, labels)) for labels in args[1::2])
     if len(args) % 2:
         terms = ",".join("".join(map(_letter, labels)) for labels in args[1:-1:2])
@@ -288,8 +288,8 @@ def _from_lists(args: Sequence[Any]) -> tuple[str, Sequence[Any]]:
     return terms, args[::2]
 
 
-def _one_by_one(args: tuple) -> tuple:
-    """The arguments as an equation and operands."""
+def _normalized_arguments(args: tuple) -> tuple:
+    """The arguments of ``einsum`` as an equation and separate operands."""
     if len(args) < 2:
         raise ValueError(_INCOMPLETE)
     equation, operands = (args[0], args[1:]) if isinstance(args[0], str) else _from_lists(args)
@@ -307,8 +307,8 @@ def einsum(*args: Any) -> Tensor:
     once, sorted.
 
     Args:
-        args: an equation, such as ``"ij,jk->ik"``, and operands; or operands and lists of numbers from 0 to 51 in turn,
-            then a list for the result.
+        args: an equation, such as ``"ij,jk->ik"``, and operands; or alternating operands and lists of numbers from 0 to
+            51, then a list for the result.
 
     Returns:
         A tensor, computed pair by pair as batched matrix products, in the cheapest order.
@@ -321,7 +321,7 @@ def einsum(*args: Any) -> Tensor:
         >>> torch.einsum("ij,j->i", torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.ones(2))
         tensor([3., 7.])
     """
-    equation, *operands = _one_by_one(args)
+    equation, *operands = _normalized_arguments(args)
     operands = all_taken(operands)
     if not operands:
         raise ValueError(_INCOMPLETE)
@@ -331,4 +331,4 @@ def einsum(*args: Any) -> Tensor:
     return _evaluated(Equation(equation, operands), operands)
 
 
-told_arguments[einsum] = _one_by_one
+told_arguments[einsum] = _normalized_arguments

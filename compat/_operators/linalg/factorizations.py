@@ -6,22 +6,23 @@ from typing import Any
 
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Gradients
-from compat._core.operators.op import aten
+from compat._core.operators.op import Op, aten
 from compat._core.operators.value_checks import values_of
 from compat._core.tensor.tensor import Tensor
+from compat._core.types.dtype import int32
 from compat._core.types.errors import warn
 from compat._core.types.structseq import return_type
 from compat._operators.linalg.common import (
     LinAlgError,
-    by_columns,
     castable,
     check_floating,
     check_implemented,
     check_matrix,
     check_square,
-    failure,
+    column_major,
+    column_major_strides,
+    first_failure,
     hermitian_part,
-    in_columns,
     into_outs,
     refuse_backward,
     transposed,
@@ -39,7 +40,7 @@ from funcgrad.primitives.shape import zeros
 
 
 def _lower_of(x: Any, upper: bool) -> Any:
-    """The matrix of the lower factor: one triangle is read, but both get gradients."""
+    """The matrix whose lower triangle is factored; also the triangle that is not read gets gradients."""
     if not upper:
         return x
     return e.add(e.stop_gradient(p.adjoint(x)), e.sub(x, e.stop_gradient(x)))
@@ -66,18 +67,18 @@ def _check_cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool
 
 
 def _check_definite(name: str, info: Tensor) -> None:
-    found = failure(info)
+    found = first_failure(info)
     if found is not None:
-        where, order = found
+        batch, order = found
         raise LinAlgError(
-            f"{name}: {where}The factorization could not be completed because the input is not positive-definite (the "
+            f"{name}: {batch}The factorization could not be completed because the input is not positive-definite (the "
             f"leading minor of order {order} is not positive-definite)."
         )
 
 
 @aten(
     "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
-    node="LinalgCholeskyExBackward0", saves="L upper", names="", layout=by_columns(0), check=_check_cholesky_ex,
+    node="LinalgCholeskyExBackward0", saves="L upper", names="", layout=column_major(0), check=_check_cholesky_ex,
     out=True,
 )  # fmt: skip
 def cholesky_ex_of(input, *, upper, check_errors):
@@ -144,8 +145,8 @@ def _check_cholesky(input: Tensor, upper: bool = False) -> None:
 @aten(
     "cholesky(Tensor self, bool upper=False) -> Tensor",
     node="CholeskyBackward0", saves="result upper", names="",
-    layout=lambda _, types: [in_columns(types[0].shape) if types[0].size else None, None], check=_check_cholesky,
-    arguments=Arguments(results="result info"),
+    layout=lambda _, types: [column_major_strides(types[0].shape) if types[0].size else None, None],
+    check=_check_cholesky, arguments=Arguments(results="result info"),
 )  # fmt: skip
 def _cholesky_of(input, upper):
     return _cholesky(input, upper)
@@ -174,13 +175,13 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 # ---------------------------------------------------------------- LU
 
 
-def _check_factors(name: str, A: Tensor) -> None:
+def _check_batch(name: str, A: Tensor) -> None:
     if A.dim() < 2:
         raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
 
 
 def _check_factored(name: str, A: Tensor, pivot: bool) -> None:
-    _check_factors(name, A)
+    _check_batch(name, A)
     check_implemented("lu_cpu", A)
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
@@ -193,7 +194,7 @@ def _check_lu_factor(A: Tensor, *, pivot: bool = True, check_errors: bool = Fals
 @aten(
     "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, "
     "Tensor info)",
-    node="LinalgLuFactorExBackward0", saves="LU pivot pivots", names="", layout=by_columns(0), check=_check_lu_factor,
+    node="LinalgLuFactorExBackward0", saves="LU pivot pivots", names="", layout=column_major(0), check=_check_lu_factor,
     out=True,
 )  # fmt: skip
 def lu_factor_ex_of(A, *, pivot, check_errors):
@@ -227,11 +228,11 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, o
 
 
 def _check_pivots(name: str, info: Tensor) -> None:
-    found = failure(info)
+    found = first_failure(info)
     if found is not None:
-        where, i = found
+        batch, i = found
         raise RuntimeError(
-            f"{name}: {where}U[{i},{i}] is zero and using it on lu_solve would result in a division by zero. If you "
+            f"{name}: {batch}U[{i},{i}] is zero and using it on lu_solve would result in a division by zero. If you "
             "still want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, "
             "pivot)"
         )
@@ -255,8 +256,8 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
         tensor([[4.0000, 4.0000],
                 [0.2500, 1.0000]])
     """
-    given = None if out is None else (*out, A.new_empty(0).int())
-    packed, pivots, info = lu_factor_ex_of.function(A, pivot=pivot, out=given)
+    outs = None if out is None else (*out, A.new_empty(0).int())
+    packed, pivots, info = lu_factor_ex_of.function(A, pivot=pivot, out=outs)
     _check_pivots("torch.linalg.lu_factor", info)
     return return_type("linalg_lu_factor", ("LU", "pivots"))(packed, pivots)
 
@@ -323,8 +324,10 @@ def _lu_backward(ct0: Any, ct1: Any, P: Any, L: Any, U: Any) -> Any:
     *lead, m, k = type_of(L).shape
     n = type_of(U).shape[-1]
     below = p.lower_part(L, strict=True)
-    if m >= n:
-        packed = e.add(below, U) if m == n else np.concatenate([e.add(factors.rows(below, 0, k), U), _tail(L, k)], -2)
+    if m == n:
+        packed = e.add(below, U)
+    elif m > n:
+        packed = np.concatenate([e.add(factors.rows(below, 0, k), U), factors.rows(L, k, m)], -2)
     else:
         head = e.add(below, factors.columns(U, 0, k))
         packed = np.concatenate([head, factors.columns(U, k, n)], -1)
@@ -336,13 +339,9 @@ def _lu_backward(ct0: Any, ct1: Any, P: Any, L: Any, U: Any) -> Any:
     return transposed(tangent, [ArrayType((*lead, m, n), type_of(L).dtype)], [ct0, ct1])[0]
 
 
-def _tail(x: Any, k: int) -> Any:
-    return factors.rows(x, k, type_of(x).shape[-2])
-
-
 def _check_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> None:
-    _check_factors("torch.lu_unpack", LU_data)
-    if unpack_pivots and repr(LU_pivots.dtype) != "torch.int32":
+    _check_batch("torch.lu_unpack", LU_data)
+    if unpack_pivots and LU_pivots.dtype is not int32:
         raise RuntimeError(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this "
             "function is intended to be used with the output produced by torch.linalg.lu_factor"
@@ -381,9 +380,9 @@ def lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots):
         tensor([[0., 1.],
                 [1., 0.]])
     """
-    nothing = zeros(ArrayType((0,), type_of(LU_data).dtype))
-    lower, upper = _unpacked(LU_data) if unpack_data else (nothing, nothing)
-    return lower, upper, _permutation_matrix(LU_pivots, LU_data) if unpack_pivots else nothing
+    empty = zeros(ArrayType((0,), type_of(LU_data).dtype))
+    lower, upper = _unpacked(LU_data) if unpack_data else (empty, empty)
+    return lower, upper, _permutation_matrix(LU_pivots, LU_data) if unpack_pivots else empty
 
 
 # ---------------------------------------------------------------- QR
@@ -399,49 +398,32 @@ def _check_qr(A: Tensor, mode: str = "reduced") -> None:
         )
 
 
-def _qr(A: Any, mode: str) -> tuple[Any, Any]:
-    q, r = factors.qr(A, full=mode == "complete")
-    return (zeros(ArrayType((0,), type_of(A).dtype)) if mode == "r" else q), r
+def _declare_qr(saves: str, error: str = "") -> Op:
+    """``linalg_qr``; with ``error``, its backward raises a RuntimeError of that text."""
+
+    @aten(
+        'linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)',
+        node="LinalgQrBackward0", saves=saves, names="", layout=column_major(0, 1), check=_check_qr, out=True,
+    )  # fmt: skip
+    def qr_of(A, mode):
+        q, r = factors.qr(A, full=mode == "complete")
+        return (zeros(ArrayType((0,), type_of(A).dtype)) if mode == "r" else q), r
+
+    if error:
+        qr_of.backward(lambda ct0, A: None)
+        refuse_backward(qr_of, error)
+    return qr_of
 
 
-@aten(
-    'linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)',
-    node="LinalgQrBackward0", saves="Q R mode", names="", layout=by_columns(0, 1), check=_check_qr, out=True,
-)  # fmt: skip
-def _qr_of(A, mode):
-    return _qr(A, mode)
-
-
-@aten(
-    'linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)',
-    node="LinalgQrBackward0", saves="Q! R! mode", names="", layout=by_columns(0, 1), check=_check_qr, out=True,
-)  # fmt: skip
-def _qr_complete_of(A, mode):
-    return _qr(A, mode)
-
-
-@aten(
-    'linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)',
-    node="LinalgQrBackward0", saves="Q! R! mode", names="", layout=by_columns(0, 1), check=_check_qr, out=True,
-)  # fmt: skip
-def _qr_r_of(A, mode):
-    return _qr(A, mode)
-
-
-def _no_gradient(ct0: Any, A: Any) -> Any:
-    return None
-
-
-for _undetermined, _why in (
-    (_qr_complete_of, "The QR decomposition is not differentiable when mode='complete' and nrows > ncols"),
-    (
-        _qr_r_of,
-        "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, "
-        "mode='reduced') if you are going to require gradients.",
-    ),
-):
-    _undetermined.backward(_no_gradient)
-    refuse_backward(_undetermined, _why)
+_qr_of = _declare_qr("Q R mode")
+_qr_complete_of = _declare_qr(
+    "Q! R! mode", "The QR decomposition is not differentiable when mode='complete' and nrows > ncols"
+)
+_qr_r_of = _declare_qr(
+    "Q! R! mode",
+    "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, "
+    "mode='reduced') if you are going to require gradients.",
+)
 
 
 @composite("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", names="linalg.qr")
@@ -464,8 +446,8 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
         torch.Size([3, 2])
     """
     tall = isinstance(A, Tensor) and A.dim() > 1 and A.shape[-2] > A.shape[-1]
-    chosen = _qr_r_of if mode == "r" else _qr_complete_of if mode == "complete" and tall else _qr_of
-    return chosen.function(A, mode, out=out)
+    op = _qr_r_of if mode == "r" else _qr_complete_of if mode == "complete" and tall else _qr_of
+    return op.function(A, mode, out=out)
 
 
 @composite("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", errors="before")

@@ -1,4 +1,6 @@
-"""Phase invariance: complex vectors are determined up to a phase, so backward rejects gradients that depend on it."""
+"""Phase invariance: complex singular vectors and eigenvectors are unique up to a phase; backward raises an error for
+gradients that depend on it.
+"""
 
 from __future__ import annotations
 
@@ -24,43 +26,45 @@ class Vectors(NamedTuple):
     """Vectors among the results of an operation.
 
     Attributes:
-        number: the index of the result.
+        result: the index of the result.
         values: the vectors.
         rows: whether the vectors are rows.
     """
 
-    number: int
+    result: int
     values: Tensor
     rows: bool = False
 
 
-def refuse_phases(text: str, *found: Vectors) -> None:
-    """Makes the node of an operation check that gradients do not depend on the phases of its complex vectors.
+def check_phases(message: str, *vectors: Vectors) -> None:
+    """Makes backward raise a RuntimeError if gradients depend on the phases of complex vectors.
 
-    Otherwise its backward raises a RuntimeError with ``text``. Without concrete values nothing is checked.
+    Under transforms, without concrete values, nothing is checked.
     """
-    first = found[0].values
+    first = vectors[0].values
     node = first.grad_fn
     if node is None or not first.is_complex() or first._layout_.base.traced:
         return
-    count = min(n for v in found for n in v.values.shape[-2:])  # of full matrices, only those with singular values
-    kept = [v._replace(values=v.values.detach()) for v in found]
+    count = min(n for v in vectors for n in v.values.shape[-2:])  # of square matrices, only those with singular values
+    detached = [v._replace(values=v.values.detach()) for v in vectors]
 
-    def look(grads: Sequence[Any]) -> None:
+    def check(grads: Sequence[Any]) -> None:
         with no_grad():
-            twists = [_twist(v, grads[v.number], count) for v in kept if grads[v.number] is not None]
-            if not twists or any(t._layout_.base.traced for t in twists):
+            derivatives = [
+                _phase_derivative(v, grads[v.result], count) for v in detached if grads[v.result] is not None
+            ]
+            if not derivatives or any(d._layout_.base.traced for d in derivatives):
                 return
-            other = twists[1] * -1 if len(twists) > 1 else twists[0] * 0
-            # PyTorch's tolerances: single precision leaves that much of an invariant gradient.
-            if not names_of("torch")["allclose"](twists[0], other, rtol=1e-2, atol=1e-2):
-                raise RuntimeError(text)
+            opposite = derivatives[1] * -1 if len(derivatives) > 1 else derivatives[0] * 0
+            # PyTorch's tolerances, for the rounding errors of single precision.
+            if not names_of("torch")["allclose"](derivatives[0], opposite, rtol=1e-2, atol=1e-2):
+                raise RuntimeError(message)
 
-    node.register_prehook(look)
+    node.register_prehook(check)
 
 
-def _twist(vectors: Vectors, grad: Tensor, count: int) -> Tensor:
-    """How much a gradient depends on the phase of each of the first vectors."""
+def _phase_derivative(vectors: Vectors, grad: Tensor, count: int) -> Tensor:
+    """The derivative with respect to the phase of each of the first ``count`` vectors."""
     x = vectors.values
-    turned = (x * grad.conj()).sum(-1) if vectors.rows else (x.conj() * grad).sum(-2)
-    return turned[..., :count].imag
+    inner = (x * grad.conj()).sum(-1) if vectors.rows else (x.conj() * grad).sum(-2)
+    return inner[..., :count].imag

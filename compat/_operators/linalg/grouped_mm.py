@@ -49,15 +49,15 @@ def _check_groups(input: Tensor, mat2: Tensor, offs: Tensor | None) -> None:
         raise RuntimeError("matrix batch sizes have to match")
 
 
-def _members(offs: Any, size: int, dtype: Any) -> Any:
+def _membership(offs: Any, size: int, dtype: Any) -> Any:
     """``(size, groups)``: 1 where an index is in a group, else 0.
 
     Args:
         offs: the end of each group.
     """
-    place = np.arange(size, dtype=type_of(offs).dtype)[:, None]
+    index = np.arange(size, dtype=type_of(offs).dtype)[:, None]
     starts = np.concatenate([np.zeros_like(offs[:1]), offs[:-1]])
-    return np.astype((place >= starts[None]) & (place < offs[None]), dtype)
+    return np.astype((index >= starts[None]) & (index < offs[None]), dtype)
 
 
 @aten(
@@ -72,13 +72,13 @@ def grouped_mm(input, mat2, offs, bias, out_dtype):
     Args:
         input: ``(groups, n, k)``, or ``(n, k)`` whose rows are in groups; if both are matrices, its columns are.
         mat2: ``(groups, k, m)``, or ``(k, m)`` whose columns are in groups; if both are matrices, its rows are.
-        offs: ``(groups,)``, int32: the end of each group, without which both have three dimensions.
+        offs: ``(groups,)``, int32: the end of each group; None if both operands have three dimensions.
         bias: must be None.
         out_dtype: must be the dtype of ``input``.
 
     Returns:
-        ``(n, m)``; ``(groups, n, m)`` of two matrices, or of two times three dimensions. Rows and columns after the
-        last group are zeros.
+        ``(n, m)``, or ``(groups, n, m)`` if both operands have the same number of dimensions. Rows and columns after
+        the last group are zeros.
 
     Raises:
         RuntimeError: for other sizes and dtypes.
@@ -91,12 +91,12 @@ def grouped_mm(input, mat2, offs, bias, out_dtype):
     a, b = type_of(input), type_of(mat2)
     if offs is None:
         return contract(input, mat2, contract=((2,), (1,)), batch=((0,), (0,)))
-    # Each row is placed in the columns of its group, so that one product with all stacked matrices suffices.
+    # Zeros outside a row's own group make one product with all stacked matrices suffice.
     if b.ndim == 3:
-        apart = input[:, None] * _members(offs, a.shape[0], a.dtype)[..., None]
-        return contract(apart, mat2, contract=((1, 2), (0, 1)), batch=((), ()))
+        scattered = input[:, None] * _membership(offs, a.shape[0], a.dtype)[..., None]
+        return contract(scattered, mat2, contract=((1, 2), (0, 1)), batch=((), ()))
     if a.ndim == 3:
-        apart = mat2[None] * np.transpose(_members(offs, b.shape[1], b.dtype))[:, None]
-        return contract(input, apart, contract=((0, 2), (0, 1)), batch=((), ()))
-    apart = input[None] * np.transpose(_members(offs, a.shape[1], a.dtype))[:, None]
-    return contract(apart, mat2, contract=((2,), (0,)), batch=((), ()))
+        scattered = mat2[None] * np.transpose(_membership(offs, b.shape[1], b.dtype))[:, None]
+        return contract(input, scattered, contract=((0, 2), (0, 1)), batch=((), ()))
+    scattered = input[None] * np.transpose(_membership(offs, a.shape[1], a.dtype))[:, None]
+    return contract(scattered, mat2, contract=((2,), (0,)), batch=((), ()))

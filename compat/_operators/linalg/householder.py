@@ -9,7 +9,7 @@ from compat._core.operators.declaration import Gradients
 from compat._core.operators.op import aten
 from compat._core.operators.out import of_dtype
 from compat._core.tensor.tensor import Tensor
-from compat._operators.linalg.common import by_columns, casts_safely, check_implemented, gradients
+from compat._operators.linalg.common import casts_safely, check_implemented, column_major, gradients
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.linalg import common as p
 from funcgrad.primitives.linalg import factorizations as factors
@@ -23,7 +23,7 @@ def _check_geqrf(input: Tensor) -> None:
 
 @aten(
     "geqrf(Tensor self) -> (Tensor a, Tensor tau)",
-    layout=by_columns(0), check=_check_geqrf, gradients=Gradients(undefined=True),
+    layout=column_major(0), check=_check_geqrf, gradients=Gradients(undefined=True),
 )  # fmt: skip
 def geqrf(input):
     """QR packed as in LAPACK: ``R`` in the upper triangle, below it the Householder vectors whose product is ``Q``.
@@ -71,7 +71,7 @@ def _check_householder(input: Tensor, tau: Tensor) -> None:
 @aten(
     "linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
     node="LinalgHouseholderProductBackward0", saves="input! result! tau!",
-    names="linalg.householder_product", layout=by_columns(0), check=_check_householder,
+    names="linalg.householder_product", layout=column_major(0), check=_check_householder,
     out=casts_safely("torch.linalg.householder_product"),
 )  # fmt: skip
 def householder_product(input, tau):
@@ -142,7 +142,7 @@ def _check_ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = Tru
 
 @aten(
     "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor",
-    node="OrmqrBackward0", saves="input2! input3! left result! self! transpose", layout=by_columns(0),
+    node="OrmqrBackward0", saves="input2! input3! left result! self! transpose", layout=column_major(0),
     check=_check_ormqr,
     out=of_dtype(
         "torch.ormqr: Expected input and result to have the same dtype, but input has dtype{result} and result has "
@@ -154,10 +154,10 @@ def ormqr(input, input2, input3, left, transpose):
 
     Args:
         input: ``(*, m, k)``, with the Householder vectors below the diagonal.
-        input2: ``(*, k)``, the taus.
+        input2: ``(*, k)``, the ``tau`` of ``geqrf``.
         input3: ``(*, m, n)``, or ``(*, n, m)`` if ``left`` is False.
         left: whether the product is the left factor.
-        transpose: whether to use its conjugate transpose.
+        transpose: whether to use the conjugate transpose of the product.
 
     Raises:
         RuntimeError: if sizes or dtypes do not match.

@@ -13,12 +13,12 @@ from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.structseq import return_type
 from compat._operators.linalg.common import (
-    by_columns,
     castable,
     check_floating,
     check_implemented,
     check_singular,
     check_square,
+    column_major,
     into_outs,
 )
 from compat._operators.linalg.solve import solve
@@ -37,7 +37,7 @@ def _check_inverse(A: Tensor, *, check_errors: bool = False) -> None:
 
 @aten(
     "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
-    node="LinalgInvExBackward0", saves="inverse", names="", layout=by_columns(0), check=_check_inverse, out=True,
+    node="LinalgInvExBackward0", saves="inverse", names="", layout=column_major(0), check=_check_inverse, out=True,
 )  # fmt: skip
 def _inverse_of(A, *, check_errors):
     return solving.inverse(A)
@@ -110,7 +110,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
 
     Raises:
         RuntimeError: unless ``ind`` is positive and the numbers of elements are equal.
-        LinAlgError: if it is singular.
+        LinAlgError: if the map is singular.
 
     Example:
         >>> torch.linalg.tensorinv(torch.eye(6).reshape(6, 2, 3), ind=1).shape
@@ -118,15 +118,16 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
-    first, rest = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    result, operand = tuple(A.shape[:ind]), tuple(A.shape[ind:])
     if ind > A.dim():
         raise RuntimeError(f"ArrayRef: invalid slice, N = {ind}; size = {A.dim()}")
-    if math.prod(first) != math.prod(rest):
+    n, m = math.prod(result), math.prod(operand)
+    if n != m:
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
-            f"{math.prod(rest)} != {math.prod(first)}"
+            f"{m} != {n}"
         )
-    return inv(A.reshape(math.prod(rest), math.prod(first))).reshape(*rest, *first)
+    return inv(A.reshape(m, n)).reshape(*operand, *result)
 
 
 @composite("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor", names="linalg.tensorsolve")
@@ -136,12 +137,12 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
 
     Args:
         A: a tensor with the dimensions of ``B`` followed by those of ``X``, with equal numbers of elements.
-        dims: dimensions of ``A`` to move to its end first.
+        dims: dimensions of ``A`` that are moved to its end first.
         out: a tensor to write the result into.
 
     Raises:
         RuntimeError: unless the numbers of elements are equal.
-        LinAlgError: if it is singular.
+        LinAlgError: if ``A`` is singular.
 
     Example:
         >>> torch.linalg.tensorsolve(torch.eye(6).reshape(2, 3, 6), torch.ones(2, 3)).shape
@@ -149,42 +150,43 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
     """
     if dims is not None:
         A = A.movedim(tuple(dims), tuple(range(A.dim() - len(dims), A.dim())))
-    first, rest = tuple(A.shape[: B.dim()]), tuple(A.shape[B.dim() :])
-    if math.prod(first) != math.prod(rest):
+    size = tuple(A.shape[B.dim() :])
+    n, m = math.prod(A.shape[: B.dim()]), math.prod(size)
+    if n != m:
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
-            f"but got {math.prod(rest)} != {math.prod(first)}"
+            f"but got {m} != {n}"
         )
-    return solve(A.reshape(math.prod(rest), math.prod(first)), B.flatten()).reshape(rest)
+    return solve(A.reshape(m, n), B.flatten()).reshape(size)
 
 
 # ---------------------------------------------------------------- determinants
 
 
-def _by_rows(A: Tensor) -> bool:
-    """Whether a real matrix is row-major: PyTorch then factors its transpose."""
+def _is_row_major(A: Tensor) -> bool:
+    """Whether a real matrix is row-major, so that PyTorch factors its transpose."""
     return isinstance(A, Tensor) and A.is_contiguous() and not A.dtype.is_complex
 
 
-def _factored(A: Any, by_rows: bool) -> tuple[Any, Any, Any]:
-    """The factored matrix, possibly transposed, with equal determinant; its packed factors and pivots."""
-    x = p.flipped(A) if by_rows else A
+def _factored(A: Any, row_major: bool) -> tuple[Any, Any, Any]:
+    """``A`` or, with ``row_major``, its transpose, which has the same determinant; its LU factors; the pivots."""
+    x = p.flipped(A) if row_major else A
     return x, *factors.lu(e.stop_gradient(x))
 
 
-def _check_determinant(A: Tensor, by_rows: bool) -> None:
+def _check_det(A: Tensor, row_major: bool) -> None:
     check_square("linalg.det", A)
     check_floating("linalg.det", A)
     check_implemented("lu_cpu", A)
 
 
 @aten(
-    "_linalg_det(Tensor A, bool by_rows) -> (Tensor, Tensor, Tensor)",
-    node="LinalgDetBackward0", saves="A! LU pivots result", names="", layout=by_columns(1), check=_check_determinant,
+    "_linalg_det(Tensor A, bool row_major) -> (Tensor, Tensor, Tensor)",
+    node="LinalgDetBackward0", saves="A! LU pivots result", names="", layout=column_major(1), check=_check_det,
     arguments=Arguments(results="result LU pivots"), gradients=Gradients(constant=(1,)),
 )  # fmt: skip
-def _determinant_of(A, by_rows):
-    x, packed, pivots = _factored(A, by_rows)
+def _det_of(A, row_major):
+    x, packed, pivots = _factored(A, row_major)
     return solving.factored_determinant(x, packed, pivots), packed, pivots
 
 
@@ -201,28 +203,27 @@ def det(A: Tensor) -> Tensor:
         >>> torch.linalg.det(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
         tensor(-2.)
     """
-    return _determinant_of.function(A, _by_rows(A))[0]
+    return _det_of.function(A, _is_row_major(A))[0]
 
 
-def _check_logarithm(A: Tensor, by_rows: bool) -> None:
+def _check_slogdet(A: Tensor, row_major: bool) -> None:
     check_square("linalg.slogdet", A)
     check_floating("linalg.slogdet", A, low=False)
 
 
 @aten(
-    "_linalg_slogdet(Tensor A, bool by_rows) -> (Tensor, Tensor, Tensor, Tensor)",
-    node="LinalgSlogdetBackward0", saves="A! LU pivots sign!", names="", layout=by_columns(2), check=_check_logarithm,
+    "_linalg_slogdet(Tensor A, bool row_major) -> (Tensor, Tensor, Tensor, Tensor)",
+    node="LinalgSlogdetBackward0", saves="A! LU pivots sign!", names="", layout=column_major(2), check=_check_slogdet,
     arguments=Arguments(results="sign logabsdet LU pivots"), gradients=Gradients(constant=(2,)),
 )  # fmt: skip
-def _logarithm_of(A, by_rows):
-    x, packed, pivots = _factored(A, by_rows)
+def _slogdet_of(A, row_major):
+    x, packed, pivots = _factored(A, row_major)
     return *solving.factored_logdet(x, packed, pivots), packed, pivots
 
 
 def _slogdet(name: str, A: Tensor, out: Any) -> Any:
-    made = return_type(name, ("sign", "logabsdet"))
-    sign, size, _, _ = _logarithm_of.function(A, _by_rows(A))
-    return made(*((sign, size) if out is None else into_outs(out, (sign, size))))
+    found = _slogdet_of.function(A, _is_row_major(A))[:2]
+    return return_type(name, ("sign", "logabsdet"))(*(found if out is None else into_outs(out, found)))
 
 
 @composite("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", names="linalg.slogdet")
@@ -263,7 +264,7 @@ def logdet(input: Tensor) -> Tensor:
     """
     check_square("logdet", input)
     check_floating("logdet", input, low=False)
-    sign, size, _, _ = _logarithm_of.function(input, _by_rows(input))
+    sign, logabsdet, _, _ = _slogdet_of.function(input, _is_row_major(input))
     if input.dtype.is_complex:
-        return sign.log() + size
-    return names_of("torch")["where"](sign == -1.0, math.nan, size)
+        return sign.log() + logabsdet
+    return names_of("torch")["where"](sign == -1.0, math.nan, logabsdet)

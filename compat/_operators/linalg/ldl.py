@@ -18,7 +18,13 @@ from compat._core.operators.op import aten
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.structseq import return_type
-from compat._operators.linalg.common import by_columns, check_floating, check_implemented, check_square, spread
+from compat._operators.linalg.common import (
+    broadcast_batch,
+    check_floating,
+    check_implemented,
+    check_square,
+    column_major,
+)
 from compat._operators.linalg.solve import check_systems
 from funcgrad import numpy as np
 from funcgrad.control.loops import fori_loop
@@ -26,16 +32,16 @@ from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
 from funcgrad.transforms.vmap import vmap
 
-#: The threshold, relative to the column, below which a diagonal element is too small a pivot; minimizes growth.
-_SMALL = (1 + sqrt(17)) / 8
+#: The least pivot on the diagonal, relative to its column; it minimizes the bound of the growth of elements.
+_GROWTH_BOUND = (1 + sqrt(17)) / 8
 
 
-def _swapped(i: Any, a: Any, b: Any) -> Any:
+def _transposition(i: Any, a: Any, b: Any) -> Any:
     """The indices ``i`` with two of them swapped."""
     return np.where(i == a, b, np.where(i == b, a, i))
 
 
-def _turned(x: Any, hermitian: bool) -> Any:
+def _conjugated(x: Any, hermitian: bool) -> Any:
     return np.conj(x) if hermitian else x
 
 
@@ -45,21 +51,27 @@ def _size(x: Any) -> Any:
 
 
 def _pivot(a: Any, k: Any, i: Any) -> tuple[Any, Any]:
-    """The next pivot row, and whether it is a 2x2 pivot."""
+    """The row to interchange with row ``k``, and whether the pivot is a 2x2 block."""
     column = np.where(i > k, _size(a[:, k]), -1)
-    most = np.argmax(column)
-    highest = np.maximum(column[most], 0)
-    here = _size(a[k, k])
-    row = np.max(np.where((i >= k) & (i != most), _size(a[most]), 0))
-    stays = (here >= _SMALL * highest) | (here * row >= _SMALL * highest * highest)
-    single = stays | (_size(a[most, most]) >= _SMALL * row)
-    return np.where(stays, k, most), ~single
+    largest = np.argmax(column)
+    magnitude = np.maximum(column[largest], 0)
+    diagonal = _size(a[k, k])
+    row = np.max(np.where((i >= k) & (i != largest), _size(a[largest]), 0))
+    stays = (diagonal >= _GROWTH_BOUND * magnitude) | (diagonal * row >= _GROWTH_BOUND * magnitude * magnitude)
+    single = stays | (_size(a[largest, largest]) >= _GROWTH_BOUND * row)
+    return np.where(stays, k, largest), ~single
 
 
 class _State(NamedTuple):
-    """A partially factored matrix: the rest, the result, and whether a block's second row is next."""
+    """A partially factored matrix.
 
-    left: Any
+    Attributes:
+        remaining: the matrix whose trailing part is not yet factored.
+        packed, pivots, info: the results.
+        second: whether the next row is the second one of a block.
+    """
+
+    remaining: Any
     packed: Any
     pivots: Any
     info: Any
@@ -73,28 +85,30 @@ def _factored(a: Any, hermitian: bool) -> tuple[Any, Any, Any]:
     real = lambda x: x.real.astype(x.dtype) if hermitian else x
 
     def step(k: Any, s: _State) -> _State:
-        row, double = _pivot(s.left, k, i)
+        row, double = _pivot(s.remaining, k, i)
         double &= ~s.second
         at = np.where(double, np.minimum(k + 1, n - 1), k)
-        order = _swapped(i, at, np.where(s.second, at, row))
-        x = s.left[order][:, order]
+        order = _transposition(i, at, np.where(s.second, at, row))
+        x = s.remaining[order][:, order]
         d, e, f = real(x[k, k]), np.where(double, x[at, k], 0), np.where(double, real(x[at, at]), 1)
         scale = np.where(double, np.abs(e), 1)
         # The part below the block times the inverse of the block, scaled to avoid overflow.
-        pivot = d * (f / scale) - (e / scale) * _turned(e, hermitian)
+        pivot = d * (f / scale) - (e / scale) * _conjugated(e, hermitian)
         zero = (pivot == 0) & ~s.second
         pivot = np.where(pivot == 0, 1, pivot)
         one, other = x[:, k], x[:, at]
         first = np.where(i > at, (one * (f / scale) - other * (e / scale)) / pivot, 0)
-        second = np.where((i > at) & double, (other * (d / scale) - one * (_turned(e, hermitian) / scale)) / pivot, 0)
-        rest = x - np.outer(first, _turned(one, hermitian)) - np.outer(second, _turned(other, hermitian))
+        second = np.where(
+            (i > at) & double, (other * (d / scale) - one * (_conjugated(e, hermitian) / scale)) / pivot, 0
+        )
+        update = x - np.outer(first, _conjugated(one, hermitian)) - np.outer(second, _conjugated(other, hermitian))
         first = np.where(i == k, d, np.where(double & (i == at), e, first))
         second = np.where(i == at, f, second)
         packed = np.where(s.second | (i != k), s.packed, first[:, None])
         packed = np.where(double & (i == at), second[:, None], packed)
         number = np.where(double, -row - 1, row + 1).astype(fdtypes.int32)
         return _State(
-            np.where((i[:, None] > at) & (i > at) & ~s.second, rest, x),
+            np.where((i[:, None] > at) & (i > at) & ~s.second, update, x),
             packed,
             np.where(~s.second & (i == k) | double & (i == at), number, s.pivots),
             np.where(zero & (s.info == 0), k + 1, s.info).astype(fdtypes.int32),
@@ -102,14 +116,15 @@ def _factored(a: Any, hermitian: bool) -> tuple[Any, Any, Any]:
         )
 
     below = np.tril(a, -1)
-    whole = below + np.diag(real(np.diag(a))) + _turned(below, hermitian).T
-    nothing = np.zeros(n, fdtypes.int32), np.zeros((), fdtypes.int32), np.zeros((), fdtypes.bool_)
-    found = fori_loop(0, n, step, _State(whole, np.zeros_like(a), *nothing))
+    full = below + np.diag(real(np.diag(a))) + _conjugated(below, hermitian).T
+    initial = np.zeros(n, fdtypes.int32), np.zeros((), fdtypes.int32), np.zeros((), fdtypes.bool_)
+    found = fori_loop(0, n, step, _State(full, np.zeros_like(a), *initial))
     return found.packed, found.pivots, found.info
 
 
-def _batched(f: Any, lead: int) -> Any:
-    for _ in range(lead):
+def _batched(f: Any, axes: int) -> Any:
+    """``f`` mapped over leading axes of its arguments."""
+    for _ in range(axes):
         f = vmap(f)
     return f
 
@@ -123,7 +138,7 @@ def _check_factor(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
 @aten(
     "linalg_ldl_factor_ex(Tensor A, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor "
     "pivots, Tensor info)",
-    names="", layout=by_columns(0), check=_check_factor, out=True,
+    names="", layout=column_major(0), check=_check_factor, out=True,
     gradients=Gradients(undefined=True),
 )  # fmt: skip
 def _ldl_factor_ex(A, *, hermitian, check_errors):
@@ -190,8 +205,8 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
                 [0.5000, 2.5000]]),
         pivots=tensor([1, 2], dtype=torch.int32))
     """
-    given = None if out is None else (*out, A.new_empty(0).int())
-    packed, pivots, info = _ldl_factor_ex.function(A, hermitian=hermitian, out=given)
+    outs = None if out is None else (*out, A.new_empty(0).int())
+    packed, pivots, info = _ldl_factor_ex.function(A, hermitian=hermitian, out=outs)
     _check_errors("torch.linalg.ldl_factor", info)
     return return_type("linalg_ldl_factor", ("LD", "pivots"))(packed, pivots)
 
@@ -201,32 +216,32 @@ def _solved(packed: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
     n = type_of(packed).shape[-1]
     i = np.arange(n)
     double = pivots < 0
-    # A block begins after complete blocks.
+    # Of the rows that belong to blocks, every other one begins a block.
     first = double & ((np.cumsum(double.astype(fdtypes.int32)) - 1) % 2 == 0)
     second = double & ~first
-    beside = np.where(first, i + 1, np.where(second, i - 1, i))
+    partner = np.where(first, i + 1, np.where(second, i - 1, i))
     at = np.where(first, i + 1, i)
     row = np.where(second, at, np.abs(pivots.astype(fdtypes.int64)) - 1)
     of_block = first & (i[:, None] == i + 1)
     lower = np.where((i[:, None] > i) & ~of_block, packed, 0)
 
     def down(k: Any, x: Any) -> Any:
-        x = x[_swapped(i, at[k], row[k])]
+        x = x[_transposition(i, at[k], row[k])]
         return x - np.outer(lower[:, k], x[k])
 
     def up(back: Any, x: Any) -> Any:
         k = n - 1 - back
-        x = np.where((i == k)[:, None], x - _turned(lower[:, k], hermitian) @ x, x)
-        return x[_swapped(i, at[k], row[k])]
+        x = np.where((i == k)[:, None], x - _conjugated(lower[:, k], hermitian) @ x, x)
+        return x[_transposition(i, at[k], row[k])]
 
     x = fori_loop(0, n, down, b)
     d = np.diag(packed).real.astype(packed.dtype) if hermitian else np.diag(packed)
     e = np.where(second, packed[i, np.maximum(i - 1, 0)], 0)
-    e = np.where(first, _turned(e[beside], hermitian), e)
-    f = np.where(double, d[beside], 1)
+    e = np.where(first, _conjugated(e[partner], hermitian), e)
+    f = np.where(double, d[partner], 1)
     scale = np.where(double, np.abs(e), 1)
-    pivot = d * (f / scale) - (e / scale) * np.where(double, e[beside], 0)
-    x = (x * (f / scale)[:, None] - x[beside] * (e / scale)[:, None]) / pivot[:, None]
+    pivot = d * (f / scale) - (e / scale) * np.where(double, e[partner], 0)
+    x = (x * (f / scale)[:, None] - x[partner] * (e / scale)[:, None]) / pivot[:, None]
     return fori_loop(0, n, up, x)
 
 
@@ -247,7 +262,7 @@ def _check_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = Fal
 
 @aten(
     "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor",
-    names="linalg.ldl_solve", layout=by_columns(0), check=_check_solve, out=True,
+    names="linalg.ldl_solve", layout=column_major(0), check=_check_solve, out=True,
     gradients=Gradients(without="pivots", undefined=True),
 )  # fmt: skip
 def ldl_solve(LD, pivots, B, *, hermitian):
@@ -269,10 +284,10 @@ def ldl_solve(LD, pivots, B, *, hermitian):
                 [1.]])
     """
     size = type_of(LD).shape
-    lead = broadcast_size(size[:-2], type_of(B).shape[:-2])
-    b = spread(B, lead)
+    batch = broadcast_size(size[:-2], type_of(B).shape[:-2])
+    b = broadcast_batch(B, batch)
     if 0 in type_of(b).shape:
         return b
     hermitian = hermitian and np.iscomplexobj(LD)
-    solve = _batched(lambda packed, pivots, b: _solved(packed, pivots, b, hermitian), len(lead))
-    return solve(spread(LD, lead), spread(pivots, lead, 1), b)
+    solve = _batched(lambda packed, pivots, b: _solved(packed, pivots, b, hermitian), len(batch))
+    return solve(broadcast_batch(LD, batch), broadcast_batch(pivots, batch, 1), b)

@@ -17,7 +17,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import taken
 from compat._core.transforms.grad_mode import mode, no_grad
 from compat._core.types.dtype import bool_
-from compat._core.types.errors import cpp_name, type_text
+from compat._core.types.errors import cpp_name, lacks
 from compat._core.types.scalar_conversion import fits, widened
 from compat._operators.linalg.gemm_epilogue import combined, plus, scaled, times
 from compat._operators.pointwise.arithmetic import check_factor, only_real_factors
@@ -37,7 +37,7 @@ from funcgrad.primitives.contraction import dot as contract
 from funcgrad.primitives.elementwise import conj
 from funcgrad.primitives.reductions import reduce_sum
 
-# ---------------------------------------------------------------- pieces
+# ---------------------------------------------------------------- helpers
 
 
 @product_of_eights
@@ -54,30 +54,21 @@ def _by(*sizes: Any) -> str:
     return " and ".join("x".join(map(str, s)) for s in sizes)
 
 
-def _same_dtype(message: str, a: Tensor, b: Tensor, *others: Tensor, name: Any = lambda d: d.scalar_name) -> None:
+def _check_same_dtype(message: str, a: Tensor, b: Tensor, *others: Tensor, name: Any = lambda d: d.scalar_name) -> None:
     if a.dtype is not b.dtype:
         raise RuntimeError(message.format(*[name(x.dtype) for x in (a, b, *others)]))
 
 
-def _no_bools(kernel: str, x: Tensor) -> None:
+def _check_not_bool(kernel: str, x: Tensor) -> None:
     if x.dtype is bool_:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+        raise lacks(kernel, x.dtype)
 
 
-def _fits(x: Tensor, size: tuple[int, ...]) -> None:
-    """Whether ``x`` can be expanded to ``size``."""
-    have, shift = tuple(x.shape), len(size) - x.dim()
-    if shift < 0:
-        raise RuntimeError(
-            f"expand({type_text(x.dtype)}{{{list(have)}}}, size={list(size)}): the number of sizes "
-            f"provided ({len(size)}) must be greater or equal to the number of dimensions in the tensor ({x.dim()})"
-        )
-    for d in range(len(size) - 1, shift - 1, -1):
-        if have[d - shift] not in (1, size[d]):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({size[d]}) must match the existing size ({have[d - shift]}) at "
-                f"non-singleton dimension {d}.  Target sizes: {list(size)}.  Tensor sizes: {list(have)}"
-            )
+def _check_expandable(x: Tensor, size: tuple[int, ...]) -> None:
+    """Raises unless ``x`` can be expanded to ``size``."""
+    shape = x.shape
+    if len(shape) > len(size) or any(n not in (1, m) for n, m in zip(reversed(shape), reversed(size))):
+        expand(x, size)
 
 
 # ---------------------------------------------------------------- matrix products
@@ -87,8 +78,8 @@ def _check_mm(input: Tensor, mat2: Tensor) -> None:
     if input.dim() != 2 or mat2.dim() != 2:
         raise RuntimeError(f"{'self' if input.dim() != 2 else 'mat2'} must be a matrix")
     _check_inner(input, mat2)
-    _same_dtype("expected m1 and m2 to have the same dtype, but got: {} != {}", input, mat2, name=cpp_name)
-    _no_bools("addmm_impl_cpu_", input)
+    _check_same_dtype("expected m1 and m2 to have the same dtype, but got: {} != {}", input, mat2, name=cpp_name)
+    _check_not_bool("addmm_impl_cpu_", input)
 
 
 def _check_inner(a: Tensor, b: Tensor) -> None:
@@ -123,14 +114,14 @@ def mm(input, mat2):
 
 def check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> None:
     """Raises ``addmm``'s errors for its arguments."""
-    _same_dtype("self and mat2 must have the same dtype, but got {} and {}", input, mat2)
-    _same_dtype("mat1 and mat2 must have the same dtype, but got {} and {}", mat1, mat2)
+    _check_same_dtype("self and mat2 must have the same dtype, but got {} and {}", input, mat2)
+    _check_same_dtype("mat1 and mat2 must have the same dtype, but got {} and {}", mat1, mat2)
     for name, m in (("mat1", mat1), ("mat2", mat2)):
         if m.dim() != 2:
             raise RuntimeError(f"{name} must be a matrix, got {m.dim()}-D tensor")
     _check_inner(mat1, mat2)
-    _fits(input, (mat1.shape[0], mat2.shape[1]))
-    _no_bools("addmm_impl_cpu_", input)
+    _check_expandable(input, (mat1.shape[0], mat2.shape[1]))
+    _check_not_bool("addmm_impl_cpu_", input)
     only_real_factors(input.dtype, beta, alpha)
 
 
@@ -166,13 +157,13 @@ def addmm(input, mat1, mat2, *, beta, alpha):
 def _check_dot(input: Tensor, tensor: Tensor) -> None:
     if input.dim() != 1 or tensor.dim() != 1:
         raise RuntimeError(f"1D tensors expected, but got {input.dim()}D and {tensor.dim()}D tensors")
-    _same_dtype("dot : expected both vectors to have same dtype, but found {} and {}", input, tensor)
+    _check_same_dtype("dot : expected both vectors to have same dtype, but found {} and {}", input, tensor)
     if input.numel() != tensor.numel():
         raise RuntimeError(
             f"inconsistent tensor size, expected tensor [{input.numel()}] and src [{tensor.numel()}] to have the same "
             f"number of elements, but got {input.numel()} and {tensor.numel()} elements respectively"
         )
-    _no_bools("dot", input)
+    _check_not_bool("dot", input)
 
 
 def _inner(x: Any, y: Any) -> Any:
@@ -211,7 +202,7 @@ def vdot(input, other):
     return _inner(conj(input) if type_of(input).dtype.kind == "c" else input, other)
 
 
-def _vector_sizes(input: Any, mat: Tensor, vec: Tensor) -> None:
+def _check_vector_sizes(input: Any, mat: Tensor, vec: Tensor) -> None:
     ndim = 1 if input is None else input.dim()
     if mat.dim() != 2 or vec.dim() != 1 or ndim > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {ndim}, {mat.dim()}, {vec.dim()}")
@@ -221,9 +212,9 @@ def _vector_sizes(input: Any, mat: Tensor, vec: Tensor) -> None:
 
 
 def _check_mv(input: Tensor, vec: Tensor) -> None:
-    _vector_sizes(None, input, vec)
-    _same_dtype("addmv input tensors must have the same dtype, but got {1}, {0}, and {1}", input, vec)
-    _no_bools("addmv_impl_cpu", input)
+    _check_vector_sizes(None, input, vec)
+    _check_same_dtype("addmv input tensors must have the same dtype, but got {1}, {0}, and {1}", input, vec)
+    _check_not_bool("addmv_impl_cpu", input)
 
 
 def _matrix_vector(m: Any, v: Any, product: Any = contract) -> Any:
@@ -249,13 +240,13 @@ def mv(input, vec):
 
 
 def _check_addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1) -> None:
-    _vector_sizes(input, mat, vec)
+    _check_vector_sizes(input, mat, vec)
     if not input.dtype is mat.dtype is vec.dtype:
         names = [x.dtype.scalar_name for x in (input, mat, vec)]
         raise RuntimeError(
             f"addmv input tensors must have the same dtype, but got {names[0]}, {names[1]}, and {names[2]}"
         )
-    _no_bools("addmv_impl_cpu", input)
+    _check_not_bool("addmv_impl_cpu", input)
     only_real_factors(input.dtype, beta, alpha)
 
 
@@ -286,7 +277,7 @@ def _check_addr(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha:
     for name, v in (("vec1", vec1), ("vec2", vec2)):
         if v.dim() != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {v.dim()}-D")
-    _fits(input, (vec1.shape[0], vec2.shape[0]))
+    _check_expandable(input, (vec1.shape[0], vec2.shape[0]))
     for name, factor in (("beta", beta), ("alpha", alpha)):
         check_factor(name, factor, input.dtype.category)
     only_real_factors(input.dtype, beta, alpha)
@@ -329,8 +320,8 @@ def _check_batches(a: Tensor, b: Tensor, kernel: str = "bmm") -> None:
             f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: "
             f"[{b.shape[0]}, {b.shape[1]}]."
         )
-    _same_dtype("expected scalar type {} but found {}", a, b)
-    _no_bools(kernel, a)
+    _check_same_dtype("expected scalar type {} but found {}", a, b)
+    _check_not_bool(kernel, a)
 
 
 @aten("bmm(Tensor self, Tensor mat2) -> Tensor", node="BmmBackward0", saves="mat2 self", check=_check_batches)
@@ -356,9 +347,9 @@ def bmm(input, mat2):
 
 def _check_baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> None:
     wrong = "Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}"
-    _same_dtype(wrong, input, batch1, batch2, name=cpp_name)
+    _check_same_dtype(wrong, input, batch1, batch2, name=cpp_name)
     _check_batches(batch1, batch2, "baddbmm")
-    _fits(input, (batch1.shape[0], batch1.shape[1], batch2.shape[2]))
+    _check_expandable(input, (batch1.shape[0], batch1.shape[1], batch2.shape[2]))
     only_real_factors(input.dtype, beta, alpha)
 
 
@@ -395,10 +386,10 @@ def _check_addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, 
         )
     if batch1.shape[2] != batch2.shape[1]:
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({_by(batch1.shape[1:], batch2.shape[1:])})")
-    _same_dtype("self and mat2 must have the same dtype, but got {} and {}", input, batch2)
-    _same_dtype("mat1 and mat2 must have the same dtype, but got {} and {}", batch1, batch2)
-    _fits(input, (batch1.shape[1], batch2.shape[2]))
-    _no_bools("addmm_impl_cpu_", batch1)
+    _check_same_dtype("self and mat2 must have the same dtype, but got {} and {}", input, batch2)
+    _check_same_dtype("mat1 and mat2 must have the same dtype, but got {} and {}", batch1, batch2)
+    _check_expandable(input, (batch1.shape[1], batch2.shape[2]))
+    _check_not_bool("addmm_impl_cpu_", batch1)
     only_real_factors(input.dtype, beta, alpha)
 
 
@@ -499,14 +490,14 @@ def _folds(a: Tensor, b: Tensor) -> bool:
 
 
 def _folded(a: Tensor, b: Tensor) -> Tensor:
-    turned = b.dim() > a.dim()
-    large, small = (transpose(b, -2, -1), t(a) if a.dim() == 2 else a) if turned else (a, b)
+    swap = b.dim() > a.dim()
+    large, small = (transpose(b, -2, -1), t(a) if a.dim() == 2 else a) if swap else (a, b)
     lead, last = tuple(large.shape[:-1]), large.shape[-1]
     rows = reshape(large, (prod(lead), last))
     if small.dim() == 1:
         return unsafe_view(mv(rows, small), lead)
     product = unsafe_view(mm(rows, small), (*lead, small.shape[1]))
-    return transpose(product, -2, -1).contiguous() if turned else product
+    return transpose(product, -2, -1).contiguous() if swap else product
 
 
 def _broadcast_product(a: Tensor, b: Tensor) -> Tensor:
@@ -514,7 +505,7 @@ def _broadcast_product(a: Tensor, b: Tensor) -> Tensor:
     vector = b.dim() == 1
     lead_a, lead_b = tuple(a.shape[:-2]), tuple(b.shape[:-2])
     if a.dim() == b.dim() == 3 and lead_a != lead_b:
-        # A batch of one that requires grad: folding avoids the sum over the batch.
+        # A batch of one matrix that requires grad: without expansion its gradient needs no sum over the batch.
         if lead_a[0] == 1 and a.requires_grad:
             return matmul(squeeze(a, 0), b)
         if lead_b[0] == 1 and b.requires_grad:

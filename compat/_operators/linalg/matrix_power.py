@@ -11,12 +11,12 @@ from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.errors import cpp_name, size_text, warn
 from compat._operators.create.factories import ones
-from compat._operators.linalg.common import casts_safely
+from compat._operators.linalg.common import casts_safely, check_square
 from compat._operators.linalg.matmul import matmul, mm
 from compat._operators.shape.cat_stack import cat
 from compat._operators.view.slicing import diagonal
 
-# ---------------------------------------------------------------- parts
+# ---------------------------------------------------------------- diagonals
 
 
 @composite(
@@ -38,7 +38,7 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
     return diagonal(A, offset, dim1, dim2)
 
 
-# ---------------------------------------------------------------- products of several
+# ---------------------------------------------------------------- multi_dot
 
 
 def _check_chain(tensors: Sequence[Tensor]) -> None:
@@ -58,17 +58,17 @@ def _check_chain(tensors: Sequence[Tensor]) -> None:
             )
 
 
-def _check_fits(matrices: Sequence[Tensor], shown: Sequence[Tensor]) -> None:
+def _check_inner(matrices: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
     for i in range(len(matrices) - 1):
         if matrices[i].shape[1] != matrices[i + 1].shape[0]:
             raise RuntimeError(
-                f"multi_dot(): tensors {i} and {i + 1} with shapes {size_text(shown[i].shape)} and "
-                f"{size_text(shown[i + 1].shape)} cannot be multiplied"
+                f"multi_dot(): tensors {i} and {i + 1} with shapes {size_text(tensors[i].shape)} and "
+                f"{size_text(tensors[i + 1].shape)} cannot be multiplied"
             )
 
 
 def _splits(matrices: Sequence[Tensor]) -> list[list[int]]:
-    """The optimal split of each part of a chain of matrices.
+    """The cheapest place to split each part ``i`` to ``j`` of a chain of matrices, as ``result[i][j]``.
 
     Source: T. Cormen et al., "Introduction to algorithms", the section on matrix chains.
     """
@@ -123,7 +123,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     matrices = list(tensors)
     matrices[0] = first.unsqueeze(0) if first.dim() == 1 else first
     matrices[-1] = last.unsqueeze(-1) if last.dim() == 1 else last
-    _check_fits(matrices, tensors)
+    _check_inner(matrices, tensors)
     if len(matrices) == 2:
         return mm(*matrices).view(size)
     if len(matrices) == 3:
@@ -151,14 +151,14 @@ def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
 # ---------------------------------------------------------------- powers
 
 
-def _takes_power(result: Tensor, out: Tensor, operands: Any) -> None:
+def _check_power_out(result: Tensor, out: Tensor, operands: Any) -> None:
     casts_safely("matrix_power")(result, out, operands)
     check_dtype(result, out, exact=True)
 
 
 @composite(
     "linalg_matrix_power(Tensor self, int n) -> Tensor",
-    names="linalg.matrix_power torch.matrix_power Tensor.matrix_power", out=_takes_power, last="matmul",
+    names="linalg.matrix_power torch.matrix_power Tensor.matrix_power", out=_check_power_out, last="matmul",
 )  # fmt: skip
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """The ``n``-th power of a matrix, by squaring.
@@ -176,13 +176,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
         tensor([[1, 5],
                 [0, 1]])
     """
-    if A.dim() < 2:
-        raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
-    if A.shape[-1] != A.shape[-2]:
-        raise RuntimeError(
-            f"linalg.matrix_power: A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} "
-            "matrices"
-        )
+    check_square("linalg.matrix_power", A)
     if n < 0:
         A, n = names_of("linalg")["inv"](A), -n
         if n == 1:

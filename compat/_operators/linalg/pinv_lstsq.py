@@ -16,13 +16,15 @@ from compat._core.tensor.tensor import Tensor, array_of
 from compat._core.types import dtype as dtypes
 from compat._core.types.structseq import return_type
 from compat._operators.linalg.common import (
-    by_columns,
+    LAPACK_DTYPES,
+    broadcast_batch,
     castable,
     check_converged,
+    check_matrix,
     check_square,
+    column_major,
     into_outs,
     not_finite,
-    spread,
 )
 from compat._operators.linalg.inverse_det import inv_ex
 from compat._operators.linalg.solve import is_vector
@@ -38,15 +40,14 @@ from funcgrad.primitives.linalg import solve as solving
 from funcgrad.primitives.linalg import svd_eig as spectral
 from funcgrad.primitives.shape import expanded, full, reshape, zeros
 
-_DOUBLES = (dtypes.float64, dtypes.complex128)
-_FACTORED = (dtypes.float32, dtypes.complex64, *_DOUBLES)
+_DOUBLE_DTYPES = (dtypes.float64, dtypes.complex128)
 
 # ---------------------------------------------------------------- tolerances
 
 
 def _precision(x: Tensor) -> float:
     """The default relative cutoff of singular values."""
-    eps = float(numpy.finfo(numpy.float64 if x.dtype in _DOUBLES else numpy.float32).eps)
+    eps = float(numpy.finfo(numpy.float64 if x.dtype in _DOUBLE_DTYPES else numpy.float32).eps)
     return max(x.shape[-2:]) * eps
 
 
@@ -56,10 +57,10 @@ def _check_tolerance(name: str, what: str, value: Any) -> None:
 
 
 def _tolerances(name: str, x: Tensor, atol: Any, rtol: Any) -> tuple[Tensor, Tensor]:
-    """Both tolerances as real tensors, with defaults."""
+    """``atol`` and ``rtol``, or their defaults, as real tensors."""
     _check_tolerance(name, "atol", atol)
     _check_tolerance(name, "rtol", rtol)
-    dtype = dtypes.float64 if x.dtype in _DOUBLES else dtypes.float32
+    dtype = dtypes.float64 if x.dtype in _DOUBLE_DTYPES else dtypes.float32
 
     def real(value: Any) -> Any:
         if isinstance(value, Tensor):
@@ -78,7 +79,7 @@ def _tolerances(name: str, x: Tensor, atol: Any, rtol: Any) -> tuple[Tensor, Ten
 
 
 def _check_pinv(input: Tensor, atol: Tensor, rtol: Tensor, hermitian: bool = False) -> None:
-    if input.dim() < 2 or input.dtype not in _FACTORED:
+    if input.dim() < 2 or input.dtype not in LAPACK_DTYPES:
         raise RuntimeError(
             f"linalg.pinv({input.dtype.scalar_name}{{{list(input.shape)}}}): expected a tensor with 2 or more "
             "dimensions of float, double, cfloat or cdouble types"
@@ -95,12 +96,14 @@ def _check_pinv(input: Tensor, atol: Tensor, rtol: Tensor, hermitian: bool = Fal
 )  # fmt: skip
 def _pinv_of(input, *, atol, rtol, hermitian):
     lead = type_of(input).shape[:-2]
-    found = solving.pseudoinverse(input, spread(atol, lead, 0), spread(rtol, lead, 0), hermitian=hermitian)
+    found = solving.pseudoinverse(
+        input, broadcast_batch(atol, lead, 0), broadcast_batch(rtol, lead, 0), hermitian=hermitian
+    )
     return found, not_finite(stop_gradient(found), 2)
 
 
 def _pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
-    if A.dim() < 2 or A.dtype not in _FACTORED:
+    if A.dim() < 2 or A.dtype not in LAPACK_DTYPES:
         _check_pinv(A, A, A)
     absolute, relative = _tolerances("torch.linalg.pinv", A, atol, rtol)
     found, info = _pinv_of.function(A, atol=absolute, rtol=relative, hermitian=hermitian)
@@ -146,7 +149,7 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
 
 @composite("pinverse(Tensor self, float rcond=1e-15) -> Tensor")
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """As ``torch.linalg.pinv``, with another default.
+    """As ``torch.linalg.pinv``, with another default of ``rcond``.
 
     Example:
         >>> torch.pinverse(torch.tensor([[2.0], [0.0]]))
@@ -181,36 +184,36 @@ def _check_lstsq(A: Tensor, b: Tensor, rcond: float, driver: str) -> None:
     if driver not in _DRIVERS:
         raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
     broadcast_size(tuple(A.shape[:-2]), tuple(b.shape[:-1] if vector else b.shape[:-2]))
-    if A.dtype not in _FACTORED:
-        raise RuntimeError(_OTHER_TYPES)
+    if A.dtype not in LAPACK_DTYPES:
+        raise RuntimeError(_UNSUPPORTED)
 
 
 @aten(
     "linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor "
     "residuals, Tensor rank, Tensor singular_values)",
-    node="LinalgLstsqBackward0", saves="b! self! solution!", names="", layout=by_columns(0), check=_check_lstsq,
+    node="LinalgLstsqBackward0", saves="b! self! solution!", names="", layout=column_major(0), check=_check_lstsq,
     gradients=Gradients(constant=(3,)),
 )  # fmt: skip
 def _lstsq_of(input, b, rcond, *, driver):
-    *own, m, n = type_of(input).shape
+    *batch, m, n = type_of(input).shape
     vector = is_vector(type_of(input).shape, type_of(b).shape)
     right = expanded(b, type_of(b).ndim) if vector else b
-    lead = broadcast_size(tuple(own), type_of(right).shape[:-2])
-    fraction = full(fdtypes.real_of(type_of(input).dtype).type(rcond), tuple(own))
+    lead = broadcast_size(tuple(batch), type_of(right).shape[:-2])
+    fraction = full(fdtypes.real_of(type_of(input).dtype).type(rcond), tuple(batch))
     inverse = solving.pseudoinverse(input, zeros(type_of(fraction)), fraction, hermitian=False)
-    solution = p.product(spread(inverse, lead), spread(right, lead))
+    solution = p.product(broadcast_batch(inverse, lead), broadcast_batch(right, lead))
     (values,) = spectral.svd(stop_gradient(input), full=False, vectors=False)
-    remaining = zeros(ArrayType((0,), fdtypes.real_of(type_of(input).dtype)))
+    residuals = zeros(ArrayType((0,), fdtypes.real_of(type_of(input).dtype)))
     if driver != "gelsy" and m > n:
-        rest = np.subtract(spread(right, lead), p.product(spread(input, lead), solution))
-        remaining = np.sum(np.multiply(np.abs(rest), np.abs(rest)), axis=-2)
+        residual = np.abs(np.subtract(broadcast_batch(right, lead), p.product(broadcast_batch(input, lead), solution)))
+        residuals = np.sum(np.multiply(residual, residual), axis=-2)
     rank = zeros(ArrayType((0,), fdtypes.int64))
     if driver != "gels":
-        rank = spread(_above(values, fraction), lead, 0)
+        rank = broadcast_batch(_above(values, fraction), lead, 0)
     if driver in ("gels", "gelsy"):
         values = zeros(ArrayType((0,), type_of(values).dtype))
     solution = reshape(solution, shape=type_of(solution).shape[:-1]) if vector else solution
-    return solution, remaining, rank, values
+    return solution, residuals, rank, values
 
 
 def _above(values: Any, fraction: Any) -> Any:
@@ -252,9 +255,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         tensor([[1.],
                 [1.]])
     """
-    chosen = driver or "gelsy"
     fraction = 0.0 if A.dim() < 2 else _precision(A) if rcond is None else rcond
-    found = list(_lstsq_of.function(A, B, fraction, driver=chosen))
+    found = list(_lstsq_of.function(A, B, fraction, driver=driver or "gelsy"))
     if found[1].numel() and found[2].numel() and not is_full_rank(found[2], A.shape[-1]):
         found[1] = found[1].new_empty(0)
     made = return_type("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))
@@ -271,7 +273,7 @@ def is_full_rank(rank: Tensor, n: int) -> bool:
 
 # ---------------------------------------------------------------- ranks and condition numbers
 
-_OTHER_TYPES = "This function doesn't handle types other than float and double"
+_UNSUPPORTED = "This function doesn't handle types other than float and double"
 
 
 @composite(
@@ -304,10 +306,9 @@ def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: An
         tensor(1)
     """
     name = "torch.linalg.matrix_rank"
-    if A.dim() < 2:
-        raise RuntimeError(f"{name}: The input tensor input must have at least 2 dimensions.")
-    if A.dtype not in _FACTORED:
-        raise RuntimeError(_OTHER_TYPES)
+    check_matrix(name, A, "input")
+    if A.dtype not in LAPACK_DTYPES:
+        raise RuntimeError(_UNSUPPORTED)
     if tol is not None:
         _check_tolerance(name, "tol", tol)
         atol, rtol = tol, 0.0
@@ -339,7 +340,7 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: for another order.
+        RuntimeError: for an unknown order.
 
     Example:
         >>> torch.linalg.cond(torch.tensor([[4.0, 0.0], [0.0, 2.0]]))
@@ -347,14 +348,15 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     """
     if A.dim() < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
+    order = p if isinstance(p, str) or p is None else format(p, "g")
     if p is not None and not _is_order(p):
-        raise RuntimeError(f"linalg.cond got an invalid norm type: {p if isinstance(p, str) else format(p, 'g')}")
-    by_values = p in (None, 2, -2)
-    if not by_values:
-        check_square(f"linalg.cond(ord={p if isinstance(p, str) else format(p, 'g')})", A)
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {order}")
+    by_singular_values = p in (None, 2, -2)
+    if not by_singular_values:
+        check_square(f"linalg.cond(ord={order})", A)
     if not A.numel():
         return names_of("torch")["zeros"](A.shape[:-2], dtype=A.abs().dtype)
-    if by_values:
+    if by_singular_values:
         values = svdvals(A)
         first, last = values.narrow(-1, 0, 1), values.narrow(-1, values.shape[-1] - 1, 1)
         return (last / first if p == -2 else first / last).squeeze(-1)

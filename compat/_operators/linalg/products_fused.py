@@ -8,7 +8,7 @@ from compat._core.operators.declaration import Gradients
 from compat._core.operators.op import aten
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
-from compat._core.types.errors import cpp_name
+from compat._core.types.errors import cpp_name, lacks
 from compat._operators.activation.piecewise import relu
 from compat._operators.activation.smooth import gelu
 from compat._operators.linalg.matmul import addmm, check_addmm
@@ -34,7 +34,7 @@ def _check_int_mm(input: Tensor, mat2: Tensor) -> None:
         raise RuntimeError(f"{_INT_MM}: Expected mat2 dtype to be of type int8 but got {cpp_name(mat2.dtype)}")
 
 
-def _takes_int(result: Tensor, out: Tensor, operands: Any) -> None:
+def _check_int_mm_out(result: Tensor, out: Tensor, operands: Any) -> None:
     if out.dtype is not dtype.int32:
         raise RuntimeError(f"{_INT_MM}: Expected result dtype to be of type kInt but got {cpp_name(out.dtype)}")
     if out.dim() != 2:
@@ -44,7 +44,7 @@ def _takes_int(result: Tensor, out: Tensor, operands: Any) -> None:
             raise RuntimeError(f"{_INT_MM}: Expected result.size({d}) to be {n} but got {out.shape[d]}")
 
 
-@aten("_int_mm(Tensor self, Tensor mat2) -> Tensor", names="torch._int_mm", check=_check_int_mm, out=_takes_int)
+@aten("_int_mm(Tensor self, Tensor mat2) -> Tensor", names="torch._int_mm", check=_check_int_mm, out=_check_int_mm_out)
 def int_mm(input, mat2):
     """The product of two matrices of 8-bit integers, accumulated in int32.
 
@@ -69,7 +69,7 @@ def int_mm(input, mat2):
 def _check_addmm_activation(input, mat1, mat2, beta=1, alpha=1, use_gelu=False):
     check_addmm(input, mat1, mat2, beta, alpha)
     if use_gelu and not input.dtype.is_floating_point:
-        raise NotImplementedError(f"\"GeluKernelImpl\" not implemented for '{input.dtype.scalar_name}'")
+        raise lacks("GeluKernelImpl", input.dtype)
 
 
 @aten(

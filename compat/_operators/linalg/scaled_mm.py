@@ -14,7 +14,7 @@ from compat._core.types.dtype import FLOAT8
     names="torch._scaled_mm", errors="before", out=True,
 )  # fmt: skip
 def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
-    """``scale_a * input @ (scale_b * mat2) + bias`` of matrices of eight bits, computed in float32.
+    """``scale_a * input @ (scale_b * mat2) + bias`` of float8 matrices, computed in float32.
 
     Args:
         input: ``(n, k)``, of a float8 dtype.
@@ -37,13 +37,12 @@ def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_
     """
     _check_matrices(input, mat2, bias)
     _check_scales(input, mat2, scale_a, scale_b)
-    scale = (t.reshape(()) if t.numel() == 1 else t for t in (scale_a, scale_b))
-    made = input.to(dtypes.float32) @ mat2.to(dtypes.float32)
-    for factor in scale:
-        made = made * factor
+    result = input.to(dtypes.float32) @ mat2.to(dtypes.float32)
+    for scale in (scale_a, scale_b):
+        result = result * (scale.reshape(()) if scale.numel() == 1 else scale)
     if bias is not None:
-        made = made + bias.to(dtypes.float32)
-    return made.to(input.dtype if out_dtype is None else out_dtype)
+        result = result + bias.to(dtypes.float32)
+    return result.to(input.dtype if out_dtype is None else out_dtype)
 
 
 def _check_matrices(a: Tensor, b: Tensor, bias: Tensor | None) -> None:
@@ -59,13 +58,13 @@ def _check_matrices(a: Tensor, b: Tensor, bias: Tensor | None) -> None:
 
 def _check_scales(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> None:
     rows, columns = a.shape[0], b.shape[1]
-    eights = a.dtype in FLOAT8 and b.dtype in FLOAT8 and scale_a.dtype is scale_b.dtype is dtypes.float32
+    are_float8 = a.dtype in FLOAT8 and b.dtype in FLOAT8 and scale_a.dtype is scale_b.dtype is dtypes.float32
     single = scale_a.numel() == 1 and scale_b.numel() == 1
     by_row = tuple(scale_a.shape) == (rows, 1) and tuple(scale_b.shape) == (1, columns)
-    if eights and (single or by_row):
+    if are_float8 and (single or by_row):
         return
 
-    def told(name: str, t: Tensor, scale: Tensor) -> str:
+    def text(name: str, t: Tensor, scale: Tensor) -> str:
         end = name[-1]
         return (
             f"{name}.dtype()={t.dtype.scalar_name}, scale_{end}.dtype()={scale.dtype.scalar_name}, "
@@ -77,6 +76,6 @@ def _check_scales(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Non
         "- For TensorWise scaling, a and b should be float8, scales should be float and singletons.\n"
         "- For RowWise scaling, a and b should be float8, scales should be float, scale_a should be "
         f"({rows}, 1) and scale_b should be (1, {columns}), and both should be contiguous.\n"
-        f"Got {told('mat_a', a, scale_a)}, scale_a.stride()={list(scale_a.stride())}, {told('mat_b', b, scale_b)} and "
+        f"Got {text('mat_a', a, scale_a)}, scale_a.stride()={list(scale_a.stride())}, {text('mat_b', b, scale_b)} and "
         f"scale_b.stride()={list(scale_b.stride())}"
     )

@@ -15,19 +15,19 @@ from compat._core.types.errors import warn
 from compat._core.types.structseq import return_type
 from compat._operators.linalg.common import (
     LinAlgError,
-    by_columns,
+    broadcast_batch,
     castable,
-    check_fits,
     check_floating,
     check_implemented,
     check_matrix,
+    check_right_hand_side,
     check_same_dtype,
     check_singular,
     check_square,
-    failure,
-    in_columns,
+    column_major,
+    column_major_strides,
+    first_failure,
     into_outs,
-    spread,
     transposed,
 )
 from funcgrad import numpy as np
@@ -46,23 +46,30 @@ def _check_solve_triangular(input, B, *, upper, left=True, unitriangular=False):
     name = "linalg.solve_triangular"
     check_square(name, input)
     check_matrix(name, B, "B")
-    check_fits(name, input, B.shape[-2], B.shape[-1], left)
+    check_right_hand_side(name, input, B.shape[-2], B.shape[-1], left)
     broadcast_size(tuple(input.shape[:-2]), tuple(B.shape[:-2]))
     check_implemented("triangular_solve_cpu", input)
 
 
-def _triangular(a: Any, b: Any, *, left: bool = True, upper: bool, transpose: bool = False, unit: bool = False) -> Any:
+def _solve_triangular(
+    a: Any, b: Any, *, left: bool = True, upper: bool, transpose: bool = False, unit: bool = False
+) -> Any:
     """``triangular_solve`` with broadcast leading axes."""
-    lead = broadcast_size(type_of(a).shape[:-2], type_of(b).shape[:-2])
+    batch = broadcast_size(type_of(a).shape[:-2], type_of(b).shape[:-2])
     return p.triangular_solve(
-        spread(a, lead), spread(b, lead), left=left, lower=not upper, transposed=transpose, unit=unit
+        broadcast_batch(a, batch),
+        broadcast_batch(b, batch),
+        left=left,
+        lower=not upper,
+        transposed=transpose,
+        unit=unit,
     )
 
 
 @aten(
     "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor",
     node="LinalgSolveTriangularBackward0", saves="left result! self unitriangular upper",
-    names="linalg.solve_triangular", layout=by_columns(0), check=_check_solve_triangular, out=True,
+    names="linalg.solve_triangular", layout=column_major(0), check=_check_solve_triangular, out=True,
 )  # fmt: skip
 def solve_triangular(input, B, *, upper, left, unitriangular):
     """``X`` with ``input @ X = B``, or ``X @ input = B``, for triangular matrices.
@@ -72,7 +79,7 @@ def solve_triangular(input, B, *, upper, left, unitriangular):
         B: ``(*, n, k)``, or ``(*, k, n)`` from the right; leading dimensions broadcast.
         upper: whether the upper triangle is read.
         left: whether ``input`` is the left factor.
-        unitriangular: whether the diagonal is one; it is then not read.
+        unitriangular: whether the elements of the diagonal are one; they are then not read.
 
     Raises:
         RuntimeError: if sizes do not match.
@@ -83,11 +90,11 @@ def solve_triangular(input, B, *, upper, left, unitriangular):
         tensor([[0.],
                 [1.]])
     """
-    return _triangular(input, B, left=left, upper=upper, unit=unitriangular)
+    return _solve_triangular(input, B, left=left, upper=upper, unit=unitriangular)
 
 
 def check_systems(name: str, b: Tensor, A: Tensor) -> None:
-    """Raises unless matrices are square and compatible with a right-hand side."""
+    """Raises unless ``A`` is square and has the size and the dtype that the right-hand side requires."""
     if A.shape[-1] != A.shape[-2]:
         raise RuntimeError(
             f"A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
@@ -119,12 +126,12 @@ def _check_triangular_solve(input, A, upper=True, transpose=False, unitriangular
     "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> "
     "(Tensor solution, Tensor cloned_coefficient)",
     node="TriangularSolveBackward0", saves="A self! solution! transpose unitriangular upper", names="",
-    layout=by_columns(0, 1), check=_check_triangular_solve, out=True,
+    layout=column_major(0, 1), check=_check_triangular_solve, out=True,
 )  # fmt: skip
 def _triangular_solve_of(input, A, upper, transpose, unitriangular):
-    lead = broadcast_size(type_of(A).shape[:-2], type_of(input).shape[:-2])
-    found = _triangular(A, input, upper=upper, transpose=transpose, unit=unitriangular)
-    return found, spread(A, lead)
+    batch = broadcast_size(type_of(A).shape[:-2], type_of(input).shape[:-2])
+    found = _solve_triangular(A, input, upper=upper, transpose=transpose, unit=unitriangular)
+    return found, broadcast_batch(A, batch)
 
 
 @composite(
@@ -154,29 +161,31 @@ def _check_cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) ->
     check_implemented("cholesky_solve_cpu", input)
 
 
-def _cholesky_solved(b: Any, factor: Any, upper: bool) -> Any:
-    lead = broadcast_size(type_of(factor).shape[:-2], type_of(b).shape[:-2])
-    return solving.definite_solve(spread(p.adjoint(factor) if upper else factor, lead), spread(b, lead))
+def _solve_by_cholesky(b: Any, factor: Any, upper: bool) -> Any:
+    batch = broadcast_size(type_of(factor).shape[:-2], type_of(b).shape[:-2])
+    return solving.definite_solve(
+        broadcast_batch(p.adjoint(factor) if upper else factor, batch), broadcast_batch(b, batch)
+    )
 
 
 @aten(
     "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
-    node="CholeskySolveBackward0", saves="input2 result! self! upper", names="", layout=by_columns(0),
+    node="CholeskySolveBackward0", saves="input2 result! self! upper", names="", layout=column_major(0),
     check=_check_cholesky_solve,
 )  # fmt: skip
 def _cholesky_solve_of(input, input2, upper):
-    return _cholesky_solved(input, input2, upper)
+    return _solve_by_cholesky(input, input2, upper)
 
 
 @composite("cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor")
 @castable("cholesky_solve")
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
-    """``X`` with ``A @ X = input``, by the Cholesky factors of ``A``.
+    """``X`` with ``A @ X = input``, from the Cholesky factors of ``A``.
 
     Args:
         input: ``(*, n, k)``.
         input2: ``(*, n, n)``, the factors; leading dimensions broadcast.
-        upper: whether they are upper triangular.
+        upper: whether the factors are upper triangular.
 
     Raises:
         RuntimeError: if sizes or dtypes do not match.
@@ -196,22 +205,22 @@ def _check_cholesky_inverse(input: Tensor, upper: bool = False) -> None:
 
 @aten(
     "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
-    node="CholeskyInverseBackward0", saves="result! self upper", names="", layout=by_columns(0),
+    node="CholeskyInverseBackward0", saves="result! self upper", names="", layout=column_major(0),
     check=_check_cholesky_inverse, arguments=Arguments(results="result info"),
 )  # fmt: skip
 def _cholesky_inverse_of(input, upper):
     one = p.identity(type_of(input).shape, type_of(input).dtype)
-    return _cholesky_solved(one, input, upper), solving.first_zero_pivot(e.stop_gradient(input))
+    return _solve_by_cholesky(one, input, upper), solving.first_zero_pivot(e.stop_gradient(input))
 
 
 @composite("cholesky_inverse(Tensor self, bool upper=False) -> Tensor")
 @castable("cholesky_inverse")
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of ``A``, by its Cholesky factors.
+    """The inverse of ``A``, from its Cholesky factors.
 
     Args:
         input: ``(*, n, n)``, the factors.
-        upper: whether they are upper triangular.
+        upper: whether the factors are upper triangular.
         out: a tensor to write the result into.
 
     Raises:
@@ -231,7 +240,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
 
 
 def is_vector(a: Sequence[int], b: Sequence[int]) -> bool:
-    """Whether a right-hand side of a size is one vector per matrix."""
+    """Whether a right-hand side of size ``b`` has one vector for each matrix of a batch of size ``a``."""
     return len(b) == 1 or (len(a) - 1 == len(b) and tuple(b) == tuple(a[:-1]))
 
 
@@ -244,7 +253,7 @@ def _check_solve(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool 
     if not vector:
         check_matrix(name, B, "B")
     rows, columns = (B.shape[-1], 1) if vector else B.shape[-2:]
-    check_fits(name, A, rows, columns, left or vector)
+    check_right_hand_side(name, A, rows, columns, left or vector)
     if not left and vector:
         raise RuntimeError(
             f"{name}: Incompatible shapes of A and B for the equation XA = B ({A.shape[-2]}x{A.shape[-1]} and {rows}x1)"
@@ -253,7 +262,12 @@ def _check_solve(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool 
 
 
 def _solve_strides(known: dict[str, Any], types: Sequence[ArrayType]) -> list[Any]:
-    return [in_columns(types[0].shape) if known["left"] else None, in_columns(types[1].shape), None, None]
+    return [
+        column_major_strides(types[0].shape) if known["left"] else None,
+        column_major_strides(types[1].shape),
+        None,
+        None,
+    ]
 
 
 @aten(
@@ -267,9 +281,13 @@ def _solve_of(A, B, *, left, check_errors):
     order = factors.permutation(pivots, length=type_of(A).shape[-1])
     vector = is_vector(type_of(A).shape, type_of(B).shape)
     b = expanded(B, type_of(B).ndim) if vector else B if left else p.flipped(B)
-    lead = broadcast_size(type_of(A).shape[:-2], type_of(b).shape[:-2])
+    batch = broadcast_size(type_of(A).shape[:-2], type_of(b).shape[:-2])
     found = solving.factored_solve(
-        spread(A, lead), spread(packed, lead), spread(order, lead, 1), spread(b, lead), transposed=not left
+        broadcast_batch(A, batch),
+        broadcast_batch(packed, batch),
+        broadcast_batch(order, batch, 1),
+        broadcast_batch(b, batch),
+        transposed=not left,
     )
     found = reshape(found, shape=type_of(found).shape[:-1]) if vector else found if left else p.flipped(found)
     return found, packed, pivots, solving.first_zero_pivot(packed)
@@ -277,22 +295,25 @@ def _solve_of(A, B, *, left, check_errors):
 
 @_solve_of.backward
 def _solve_backward(ct0: Any, A: Any, B: Any, LU: Any, pivots: Any, left: Any, result: Any) -> Any:
-    # Only the shape of the right-hand side is used.
     vector = is_vector(type_of(A).shape, type_of(B).shape)
     ct, x = (expanded(v, type_of(v).ndim) if vector else v if left else p.flipped(v) for v in (ct0, result))
-    lead = type_of(x).shape[:-2]
+    batch = type_of(x).shape[:-2]
     order = factors.permutation(pivots, length=type_of(A).shape[-1])
     gradient = solving.factored_solve(
-        spread(A, lead), spread(LU, lead), spread(order, lead, 1), e.conjugated(ct), transposed=left
+        broadcast_batch(A, batch),
+        broadcast_batch(LU, batch),
+        broadcast_batch(order, batch, 1),
+        e.conjugated(ct),
+        transposed=left,
     )
-    by_b = e.conjugated(gradient)
-    by_a = e.neg(p.product(by_b, p.adjoint(x)) if left else p.product(e.conjugated(x), p.flipped(by_b)))
-    shape = type_of(by_b).shape[:-1]
-    return by_a, reshape(by_b, shape=shape) if vector else by_b if left else p.flipped(by_b)
+    grad_b = e.conjugated(gradient)
+    grad_a = e.neg(p.product(grad_b, p.adjoint(x)) if left else p.product(e.conjugated(x), p.flipped(grad_b)))
+    shape = type_of(grad_b).shape[:-1]
+    return grad_a, reshape(grad_b, shape=shape) if vector else grad_b if left else p.flipped(grad_b)
 
 
 def _check_solved(name: str, info: Tensor) -> None:
-    found = failure(info)
+    found = first_failure(info)
     if found is not None:
         raise LinAlgError(f"{name}: {found[0]}The solver failed because the input matrix is singular.")
 
@@ -317,8 +338,8 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     found, _, _, info = _solve_of.function(A, B, left=left, check_errors=check_errors)
     if check_errors:
         _check_solved("torch.linalg.solve_ex", info)
-    made = return_type("linalg_solve_ex", ("result", "info"))
-    return made(*((found, info) if out is None else into_outs(out, (found, info))))
+    results = (found, info) if out is None else into_outs(out, (found, info))
+    return return_type("linalg_solve_ex", ("result", "info"))(*results)
 
 
 @composite("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", names="linalg.solve", out=True)
@@ -351,7 +372,7 @@ def _check_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
     check_same_dtype(name, LU, B, "LU")
     if pivots.dtype is not dtype.int32:
         raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
-    check_fits(name, LU, B.shape[-2], B.shape[-1], left)
+    check_right_hand_side(name, LU, B.shape[-2], B.shape[-1], left)
     if pivots.dim() == 0 or pivots.shape[-1] != LU.shape[-1]:
         raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
     if pivots.shape[:-1] != LU.shape[:-2]:
@@ -363,55 +384,60 @@ def _check_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
     check_implemented("lu_solve_cpu", LU)
 
 
-class _Factored:
-    """A system in LU factors: ``op(A) @ Z = C``, where ``op`` is the identity or the transpose, and the factors may be
-    conjugated; right-sided and adjoint systems are reduced to it.
+class _FactoredSystem:
+    """A linear system in LU factors, as ``op(A) @ Z = C``.
+
+    ``op`` is the identity or the transpose, and the factors may be conjugated: systems with ``A`` on the right and
+    systems of the adjoint have this form, too.
     """
 
-    def __init__(self, packed: Any, pivots: Any, lead: Sequence[int], left: bool, adjoint: bool):
+    def __init__(self, packed: Any, pivots: Any, batch: Sequence[int], left: bool, adjoint: bool):
         self.left, self.conjugate = left, adjoint
-        self.turned = left == adjoint
-        self.lead = tuple(lead)
-        self.packed = self.prepared(packed)
-        self.order = spread(factors.permutation(pivots, length=type_of(packed).shape[-1]), lead, 1)
+        self.transpose = left == adjoint
+        self.batch = tuple(batch)
+        self.packed = self.factors(packed)
+        self.order = broadcast_batch(factors.permutation(pivots, length=type_of(packed).shape[-1]), batch, 1)
 
-    def prepared(self, packed: Any) -> Any:
-        packed = spread(packed, self.lead)
+    def factors(self, packed: Any) -> Any:
+        packed = broadcast_batch(packed, self.batch)
         return e.conjugated(packed) if self.conjugate else packed
 
-    def side(self, b: Any) -> Any:
-        b = spread(b, self.lead)
+    def right_hand_side(self, b: Any) -> Any:
+        b = broadcast_batch(b, self.batch)
         return b if self.left else p.flipped(b)
 
-    def _lower(self, x: Any) -> Any:
-        return p.triangular_solve(self.packed, x, left=True, lower=True, transposed=self.turned, unit=True)
+    def _solve_lower(self, x: Any) -> Any:
+        return p.triangular_solve(self.packed, x, left=True, lower=True, transposed=self.transpose, unit=True)
 
-    def _upper(self, x: Any) -> Any:
-        return p.triangular_solve(self.packed, x, left=True, lower=False, transposed=self.turned, unit=False)
+    def _solve_upper(self, x: Any) -> Any:
+        return p.triangular_solve(self.packed, x, left=True, lower=False, transposed=self.transpose, unit=False)
 
-    def _back(self, x: Any) -> Any:
-        return factors.permuted(x, np.argsort(self.order))
+    def _permuted(self, x: Any) -> Any:
+        """The rows in the order of the factors."""
+        return factors.permuted(x, self.order)
 
     def solve(self, c: Any) -> Any:
         """``Z``."""
-        return self._back(self._lower(self._upper(c))) if self.turned else self._upper(self._lower(self.sorted(c)))
+        return self._solve_permuted(c if self.transpose else self._permuted(c))
 
-    def sorted(self, x: Any) -> Any:
-        """The rows permuted as the factors are."""
-        return factors.permuted(x, self.order)
+    def _solve_permuted(self, c: Any) -> Any:
+        """``Z``, where the rows of ``c`` are in the order of the factors unless these are transposed."""
+        if self.transpose:
+            return factors.permuted(self._solve_lower(self._solve_upper(c)), np.argsort(self.order))
+        return self._solve_upper(self._solve_lower(c))
 
-    def tangent(self, z: Any, change: Any, dc: Any) -> Any:
+    def tangent(self, z: Any, dpacked: Any, dc: Any) -> Any:
         """The tangent of ``Z`` for tangents of the factors and of ``C``."""
         one = p.identity(type_of(self.packed).shape, type_of(self.packed).dtype)
         lower = e.add(p.lower_part(self.packed, strict=True), one)
-        upper, below, above = p.upper_part(self.packed), p.lower_part(change, strict=True), p.upper_part(change)
-        if not self.turned:
-            moved = e.add(p.product(below, p.product(upper, z)), p.product(lower, p.product(above, z)))
-            return self._upper(self._lower(e.sub(self.sorted(dc), moved)))
-        w = self.sorted(z)
-        lower, upper, below, above = (p.flipped(x) for x in (lower, upper, below, above))
-        moved = e.add(p.product(above, p.product(lower, w)), p.product(upper, p.product(below, w)))
-        return self._back(self._lower(self._upper(e.sub(dc, moved))))
+        upper, dlower, dupper = p.upper_part(self.packed), p.lower_part(dpacked, strict=True), p.upper_part(dpacked)
+        if not self.transpose:
+            product = e.add(p.product(dlower, p.product(upper, z)), p.product(lower, p.product(dupper, z)))
+            return self._solve_permuted(e.sub(self._permuted(dc), product))
+        w = self._permuted(z)
+        lower, upper, dlower, dupper = (p.flipped(x) for x in (lower, upper, dlower, dupper))
+        product = e.add(p.product(dupper, p.product(lower, w)), p.product(upper, p.product(dlower, w)))
+        return self._solve_permuted(e.sub(dc, product))
 
 
 @aten(
@@ -439,19 +465,19 @@ def linalg_lu_solve(LU, pivots, B, *, left, adjoint):
         tensor([[1.0000],
                 [0.5000]])
     """
-    lead = broadcast_size(type_of(LU).shape[:-2], type_of(B).shape[:-2])
-    system = _Factored(LU, pivots, lead, left, adjoint)
-    found = system.solve(system.side(B))
+    batch = broadcast_size(type_of(LU).shape[:-2], type_of(B).shape[:-2])
+    system = _FactoredSystem(LU, pivots, batch, left, adjoint)
+    found = system.solve(system.right_hand_side(B))
     return found if left else p.flipped(found)
 
 
 @linalg_lu_solve.backward
 def _lu_solve_backward(ct: Any, LU: Any, pivots: Any, left: Any, adjoint: Any, result: Any) -> Any:
-    system = _Factored(LU, pivots, type_of(result).shape[:-2], left, adjoint)
-    z = system.side(result)
+    system = _FactoredSystem(LU, pivots, type_of(result).shape[:-2], left, adjoint)
+    z = system.right_hand_side(result)
 
-    def tangent(change: Any, db: Any) -> list[Any]:
-        found = system.tangent(z, system.prepared(change), system.side(db))
+    def tangent(dpacked: Any, db: Any) -> list[Any]:
+        found = system.tangent(z, system.factors(dpacked), system.right_hand_side(db))
         return [found if left else p.flipped(found)]
 
     return tuple(transposed(tangent, [type_of(LU), type_of(result)], [ct]))

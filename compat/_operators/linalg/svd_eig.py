@@ -7,28 +7,28 @@ from typing import Any
 
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments
-from compat._core.operators.op import aten
+from compat._core.operators.op import Op, aten
+from compat._core.operators.opmath import in_single
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
 from compat._core.types import dtype as dtypes
 from compat._core.types.structseq import return_type
-from compat._operators.linalg import gauge as phases
+from compat._operators.linalg import gauge
 from compat._operators.linalg.common import (
-    by_columns,
     castable,
     check_converged,
     check_floating,
     check_implemented,
     check_matrix,
     check_square,
-    failure,
+    column_major,
+    first_failure,
     hermitian_part,
     into_outs,
     not_finite,
     transposed,
 )
 from funcgrad import numpy as np
-from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.ir import ArrayType
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
@@ -50,40 +50,36 @@ def _check_svd(A: Tensor, full_matrices: bool = False, compute_uv: bool = True, 
     check_implemented("linalg_svd_cpu", A)
 
 
-@aten(
+_declare_svd = aten(
     "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, "
     "Tensor S, Tensor Vh)",
-    node="LinalgSvdBackward0", saves="S S_sym_argsize_minus_1 U Vh full_matrices", names="", layout=by_columns(0, 2),
+    node="LinalgSvdBackward0", saves="S S_sym_argsize_minus_1 U Vh full_matrices", names="", layout=column_major(0, 2),
     check=_check_svd,
     arguments=Arguments(
         shows={"S_sym_argsize_minus_1": lambda layouts, **_: min(layouts["A"].size[-2:])}, results="U S Vh info"
     ),
 )  # fmt: skip
+
+
+@_declare_svd
 def _svd_of(A, full_matrices, compute_uv, *, driver):
-    found = spectral.svd(A, full=False, vectors=compute_uv)
-    values = found[len(found) // 2]
-    nothing = zeros(ArrayType((0,), type_of(A).dtype))
-    left, right = (found[0], found[2]) if compute_uv else (nothing, nothing)
+    if compute_uv:
+        left, values, right = spectral.svd(A, full=False, vectors=True)
+    else:
+        (values,) = spectral.svd(A, full=False, vectors=False)
+        left = right = zeros(ArrayType((0,), type_of(A).dtype))
     return left, values, right, not_finite(e.stop_gradient(values))
 
 
-@aten(
-    "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, "
-    "Tensor S, Tensor Vh)",
-    node="LinalgSvdBackward0", saves="S S_sym_argsize_minus_1 U Vh full_matrices", names="", layout=by_columns(0, 2),
-    check=_check_svd,
-    arguments=Arguments(
-        shows={"S_sym_argsize_minus_1": lambda layouts, **_: min(layouts["A"].size[-2:])}, results="U S Vh info"
-    ),
-)  # fmt: skip
+@_declare_svd
 def _svd_full_of(A, full_matrices, compute_uv, *, driver):
     left, values, right = spectral.svd(A, full=True, vectors=True)
-    left, right = _determined(left, values, -1), _determined(right, values, -2)
+    left, right = _without_null_derivative(left, values, -1), _without_null_derivative(right, values, -2)
     return left, values, right, not_finite(e.stop_gradient(values))
 
 
-def _determined(vectors: Any, values: Any, axis: int) -> Any:
-    """Singular vectors; those beyond the singular values are not unique and have no derivative."""
+def _without_null_derivative(vectors: Any, values: Any, axis: int) -> Any:
+    """Singular vectors; those beyond the singular values are not unique, so they get no derivative."""
     parts = np.split(vectors, [type_of(values).shape[-1]], axis=axis)
     return np.concatenate([parts[0], e.stop_gradient(parts[1])], axis=axis)
 
@@ -98,17 +94,17 @@ def _svd_full_backward(ct0: Any, ct1: Any, ct2: Any, U: Any, S: Any, Vh: Any) ->
 
     cts = [factors.columns(ct0, 0, k), ct1, factors.rows(ct2, 0, k)]
     found = transposed(tangents, [ArrayType((*type_of(U).shape[:-2], m, n), type_of(U).dtype)], cts)[0]
-    # Without gradients for the vectors, values may be equal.
-    wanted = np.logical_or(np.any(np.not_equal(cts[0], 0)), np.any(np.not_equal(cts[2], 0)))
-    return np.where(wanted, found, p.product(p.scaled_columns(left, ct1), right))
+    # If the vectors have zero gradients, singular values may be equal.
+    vectors_used = np.logical_or(np.any(np.not_equal(cts[0], 0)), np.any(np.not_equal(cts[2], 0)))
+    return np.where(vectors_used, found, p.product(p.scaled_columns(left, ct1), right))
 
 
 def _svd(A: Tensor, full: bool, vectors: bool, driver: str | None = None) -> Any:
-    chosen = _svd_full_of if full else _svd_of
-    left, values, right, info = chosen.function(A, full, vectors, driver=driver)
+    op = _svd_full_of if full else _svd_of
+    left, values, right, info = op.function(A, full, vectors, driver=driver)
     check_converged(info)
     if vectors:
-        phases.refuse_phases(phases.SVD, phases.Vectors(0, left), phases.Vectors(2, right, rows=True))
+        gauge.check_phases(gauge.SVD, gauge.Vectors(0, left), gauge.Vectors(2, right, rows=True))
     return left, values, right
 
 
@@ -169,7 +165,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any =
 
     Args:
         some: False for square ``U`` and ``V``.
-        compute_uv: False for zero vectors.
+        compute_uv: False for ``U`` and ``V`` of zeros.
 
     Returns:
         A named tuple of ``U``, ``S`` and ``V``, with vectors in columns.
@@ -202,10 +198,10 @@ def _check_eigh(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> None:
 
 @aten(
     '_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)',
-    node="LinalgEighBackward0", saves="eigenvalues eigenvectors", names="", layout=by_columns(1), check=_check_eigh,
+    node="LinalgEighBackward0", saves="eigenvalues eigenvectors", names="", layout=column_major(1), check=_check_eigh,
 )  # fmt: skip
 def _eigh_of(A, UPLO, compute_v):
-    # One triangle is read, but both get gradients.
+    # Also the triangle that is not read gets gradients.
     part = hermitian_part(A)
     A = e.add(e.stop_gradient(A), e.sub(part, e.stop_gradient(part)))
     return spectral.eigh(A, lower=UPLO.upper() == "L")
@@ -230,7 +226,7 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
         tensor([1., 2.])
     """
     values, vectors = _eigh_of.function(A, UPLO)
-    phases.refuse_phases(phases.EIGH, phases.Vectors(1, vectors))
+    gauge.check_phases(gauge.EIGH, gauge.Vectors(1, vectors))
     return _results("linalg_eigh", ("eigenvalues", "eigenvectors"), (values, vectors), out)
 
 
@@ -250,44 +246,34 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     return _eigh_of.function(A, UPLO)[0]
 
 
-def _check_eig_of(name: str) -> Any:
+def _declare_eig(schema: str, name: str) -> Op:
     def check(input: Tensor) -> None:
         check_square(name, input)
         if input.dtype.category < dtypes.FLOATING:
             raise RuntimeError(f"Unknown Complex ScalarType for {input.dtype.scalar_name}")
         check_implemented("linalg_eig_out_cpu", input)
 
-    return check
+    @aten(
+        schema,
+        node="LinalgEigBackward0", saves="eigenvalues eigenvectors", names="", layout=column_major(1), check=check,
+        arguments=Arguments(results="eigenvalues eigenvectors info"),
+    )  # fmt: skip
+    def eig_of(input):
+        values, vectors = spectral.eig(input, vectors=True)
+        return values, vectors, not_finite(e.stop_gradient(values))
+
+    return eig_of
 
 
-def _eig_body(input: Any) -> Any:
-    values, vectors = spectral.eig(input, vectors=True)
-    return values, vectors, not_finite(e.stop_gradient(values))
+_eig_of = _declare_eig("linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)", "linalg.eig")
+_eigvals_of = _declare_eig("linalg_eigvals(Tensor self) -> Tensor", "linalg.eigvals")
 
 
-@aten(
-    "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
-    node="LinalgEigBackward0", saves="eigenvalues eigenvectors", names="", layout=by_columns(1),
-    check=_check_eig_of("linalg.eig"), arguments=Arguments(results="eigenvalues eigenvectors info"),
-)  # fmt: skip
-def _eig_of(input):
-    return _eig_body(input)
-
-
-@aten(
-    "linalg_eigvals(Tensor self) -> Tensor",
-    node="LinalgEigBackward0", saves="eigenvalues eigenvectors", names="", layout=by_columns(1),
-    check=_check_eig_of("linalg.eigvals"), arguments=Arguments(results="eigenvalues eigenvectors info"),
-)  # fmt: skip
-def _eigvals_of(input):
-    return _eig_body(input)
-
-
-def _eig(chosen: Any, input: Tensor) -> tuple[Tensor, Tensor]:
-    values, vectors, info = chosen.function(input)
-    if failure(info) is not None:
+def _eig(op: Op, input: Tensor) -> tuple[Tensor, Tensor]:
+    values, vectors, info = op.function(input)
+    if first_failure(info) is not None:
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
-    phases.refuse_phases(phases.EIG, phases.Vectors(1, vectors))
+    gauge.check_phases(gauge.EIG, gauge.Vectors(1, vectors))
     return values, vectors
 
 
@@ -355,7 +341,4 @@ def matrix_exp(input):
         tensor([[1., 1.],
                 [0., 1.]])
     """
-    dtype = type_of(input).dtype
-    if dtype in (fdtypes.float16, fdtypes.bfloat16):
-        return np.astype(spectral.matrix_exponential(np.astype(input, fdtypes.float32)), dtype)
-    return spectral.matrix_exponential(input)
+    return in_single(spectral.matrix_exponential)(input)

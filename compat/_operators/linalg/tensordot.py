@@ -78,7 +78,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
 
 
 def _full_contraction(left: Tensor, right: Tensor) -> Tensor:
-    """Contracts all dimensions, without copies for any memory format."""
+    """Contracts all dimensions, without copies even if the operands are not contiguous."""
     if left.is_contiguous() and right.is_contiguous():
         return dot(flatten(left), flatten(right))
     return (squeeze(left) * squeeze(right)).sum()
@@ -86,7 +86,7 @@ def _full_contraction(left: Tensor, right: Tensor) -> Tensor:
 
 @composite("inner(Tensor self, Tensor other) -> Tensor", out=True)
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """Contracts the last dimensions; a number multiplies.
+    """The products of elements summed over the last dimensions; a 0-d tensor multiplies the other one.
 
     Raises:
         RuntimeError: if the last dimensions differ.
@@ -105,13 +105,13 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     return tensordot(input, other, ([-1], [-1]))
 
 
-def _can_hold(result: Tensor, out: Tensor, operands: Any) -> None:
+def _check_out(result: Tensor, out: Tensor, operands: Any) -> None:
     check_dtype(result, out, exact=False)
 
 
-@composite("kron(Tensor self, Tensor other) -> Tensor", out=_can_hold, last="mul")
+@composite("kron(Tensor self, Tensor other) -> Tensor", out=_check_out, last="mul")
 def kron(input: Tensor, other: Tensor) -> Tensor:
-    """The Kronecker product: blocks of each element of the first times the whole second.
+    """The Kronecker product: a block of each element of ``input`` times ``other``.
 
     Example:
         >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2]))
@@ -121,13 +121,13 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     a, b = ((1,) * (n - t.dim()) + tuple(t.shape) for t in (input, other))
     left = unsafe_view(input, tuple(v for k in a for v in (k, 1)))
     right = unsafe_view(other, tuple(v for k in b for v in (1, k)))
-    left._view_ = right._view_ = SHARED  # the caller may write to the operands' memory
+    left._view_ = right._view_ = SHARED  # they share memory that the caller may write to
     return unsafe_view(left * right, tuple(k * m for k, m in zip(a, b)))
 
 
 @composite(
     "outer(Tensor self, Tensor vec2) -> Tensor",
-    names="torch.outer Tensor.outer torch.ger Tensor.ger", out=_can_hold, last="mul",
+    names="torch.outer Tensor.outer torch.ger Tensor.ger", out=_check_out, last="mul",
 )  # fmt: skip
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """The outer product of two vectors.

@@ -6,7 +6,8 @@ neural networks", ICML 2006; names of the variables as there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import reduce
 from math import inf
 from typing import Any
 
@@ -33,17 +34,30 @@ _CONTEXT = "(while checking arguments for ctc_loss_allocate_outputs)"
 # ---------------------------------------------------------------- the lattice
 
 
-def _log_sum(*terms: Any) -> Any:
-    """``log(sum(exp(terms)))``; minus infinity if all terms are."""
-    high = terms[0]
-    for term in terms[1:]:
-        high = np.maximum(high, term)
-    none = np.equal(high, -inf)
-    base = np.where(none, e.number(0, high), high)
-    total = e.exp(np.subtract(terms[0], base))
-    for term in terms[1:]:
-        total = np.add(total, e.exp(np.subtract(term, base)))
-    return np.where(none, high, np.add(base, e.log(np.where(none, e.number(1, total), total))))
+def _log_sum(maximum: Any, exponentials: Callable[[Any], Any]) -> Any:
+    """The logarithm of a sum of exponentials, given the maximum of the terms; minus infinity if all terms are.
+
+    Args:
+        exponentials: the sum of the exponentials of the terms less a number.
+    """
+    none = np.equal(maximum, -inf)
+    base = np.where(none, e.number(0, maximum), maximum)
+    total = exponentials(base)
+    return np.where(none, maximum, np.add(base, e.log(np.where(none, e.number(1, total), total))))
+
+
+def _log_add(*terms: Any) -> Any:
+    return _log_sum(
+        reduce(np.maximum, terms),
+        lambda base: reduce(np.add, [e.exp(np.subtract(term, base)) for term in terms]),
+    )
+
+
+def _log_sum_of_columns(x: Any) -> Any:
+    return _log_sum(
+        r.reduce_max(x, axes=(1,)),
+        lambda base: r.reduce_sum(e.exp(np.subtract(x, np.expand_dims(base, 1))), axes=(1,)),
+    )
 
 
 def _shifted(x: Any, by: int, left: bool) -> Any:
@@ -103,7 +117,7 @@ class _Lattice:
 
         def step(alpha: Any, emitted: Any) -> tuple[Any, Any]:
             skipped = np.where(self.skips, _shifted(alpha, 2, False), e.number(-inf, alpha))
-            reached = np.add(_log_sum(alpha, _shifted(alpha, 1, False), skipped), emitted)
+            reached = np.add(_log_add(alpha, _shifted(alpha, 1, False), skipped), emitted)
             return reached, reached
 
         _, rest = scan(step, start, self.emitted[1:])
@@ -116,7 +130,7 @@ class _Lattice:
         ending = reshape(np.take_along_axis(alpha, index, axis=1), shape=(self.n, self.width))
         at_end = np.logical_or(np.equal(self.positions, self.ends), np.equal(self.positions, np.subtract(self.ends, 1)))
         kept = np.where(at_end, ending, e.number(-inf, ending))
-        total = _log_sum(*[kept[:, i] for i in range(self.width)]) if self.width < 4 else _log_sum_along(kept)
+        total = _log_sum_of_columns(kept)
         nothing = np.where(np.equal(self.ends[:, 0], 0), e.number(0, total), e.number(-inf, total))
         return np.negative(np.where(np.equal(self.input_lengths, 0), nothing, total))
 
@@ -130,7 +144,7 @@ class _Lattice:
         def step(beta: Any, x: Any) -> tuple[Any, Any]:
             emitted, time = x
             skipped = np.where(skips, _shifted(beta, 2, True), e.number(-inf, beta))
-            followed = np.add(_log_sum(beta, _shifted(beta, 1, True), skipped), emitted)
+            followed = np.add(_log_add(beta, _shifted(beta, 1, True), skipped), emitted)
             started = np.where(at_end, emitted, e.number(-inf, emitted))
             now = np.where(np.equal(time, last), started, followed)
             now = np.where(np.greater(time, last), e.number(-inf, now), now)
@@ -145,15 +159,6 @@ def _two_after(skips: Any) -> Any:
     n, width = type_of(skips).shape
     none = np.zeros((n, min(2, width)), fdtypes.bool_)
     return np.concatenate([skips[:, min(2, width) :], none], axis=1)
-
-
-def _log_sum_along(x: Any) -> Any:
-    """``_log_sum`` of the columns."""
-    high = r.reduce_max(x, axes=(1,))
-    none = np.equal(high, -inf)
-    base = np.where(none, e.number(0, high), high)
-    total = r.reduce_sum(e.exp(np.subtract(x, np.expand_dims(base, 1))), axes=(1,))
-    return np.where(none, high, np.add(base, e.log(np.where(none, e.number(1, total), total))))
 
 
 # ---------------------------------------------------------------- the operation

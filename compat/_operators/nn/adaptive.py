@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -12,7 +11,6 @@ from compat._core.operators.composite import composite
 from compat._core.operators.op import Op, aten
 from compat._core.tensor.registry import document, function
 from compat._core.tensor.tensor import Tensor
-from compat._core.types import dtype
 from compat._core.types.errors import lacks, size_text
 from compat._operators.arguments import tensor_argument
 from compat._operators.spatial import format_strides, suggests_channels_last
@@ -29,32 +27,30 @@ Dims = tuple[int, ...]
 # ---------------------------------------------------------------- windows
 
 
-def _places(size: int, count: int) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """For each of ``count`` windows the indices of its elements, and a mask of valid ones, as windows are padded."""
+def _window_indices(size: int, count: int) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """The indices of the elements of ``count`` windows, padded to one length, and the mask without the padding."""
     start = numpy.arange(count) * size // count
     end = -(-(numpy.arange(1, count + 1) * size) // count)
     widest = int((end - start).max(initial=0))
-    places = start[:, None] + numpy.arange(widest)
-    return numpy.minimum(places, max(size - 1, 0)), places < end[:, None]
+    indices = start[:, None] + numpy.arange(widest)
+    return numpy.minimum(indices, max(size - 1, 0)), indices < end[:, None]
 
 
 def _windows(x: Any, counts: Dims) -> tuple[Any, numpy.ndarray, numpy.ndarray]:
-    """The elements of every window in a last dimension; their validity; and their flat indices.
-
-    Returns:
-        An array ``(*lead, *counts, k)``, and two ``(*counts, k)``.
+    """The elements of all windows, ``(*lead, *counts, k)``; the mask of valid ones and their flat indices, ``(*counts,
+    k)``.
     """
     n = len(counts)
     shape = type_of(x).shape
     lead, spatial = shape[:-n], shape[-n:]
-    rows = [_places(size, count) for size, count in zip(spatial, counts)]
+    rows = [_window_indices(size, count) for size, count in zip(spatial, counts)]
     valid = numpy.ones((1,) * (2 * n), bool)
     flat = numpy.zeros((1,) * (2 * n), numpy.int64)
-    for i, (places, own) in enumerate(rows):
+    for i, (indices, mask) in enumerate(rows):
         at = [1] * (2 * n)
-        at[2 * i : 2 * i + 2] = places.shape
-        valid = valid & own.reshape(at)
-        flat = flat + places.reshape(at) * prod(spatial[i + 1 :])
+        at[2 * i : 2 * i + 2] = indices.shape
+        valid = valid & mask.reshape(at)
+        flat = flat + indices.reshape(at) * prod(spatial[i + 1 :])
     order = (*range(0, 2 * n, 2), *range(1, 2 * n, 2))
     table = (*counts, -1) if prod(counts) else (*counts, 1)
     valid = numpy.broadcast_to(valid, flat.shape).transpose(order).reshape(table)
@@ -64,16 +60,12 @@ def _windows(x: Any, counts: Dims) -> tuple[Any, numpy.ndarray, numpy.ndarray]:
 
 
 def _like(table: numpy.ndarray, x: Any) -> Any:
-    """A table over the last dimensions of an array, broadcast to all of it."""
+    """A table of the last dimensions of an array, broadcast to its shape."""
     shape = type_of(x).shape
     return broadcast(table, shape=shape, dims=tuple(range(len(shape) - table.ndim, len(shape))))
 
 
 # ---------------------------------------------------------------- averages
-
-
-def _counts(name: str, size: Dims, output_size: Sequence[int | None]) -> Dims:
-    return tuple(have if want is None else want for want, have in zip(output_size, size[-len(output_size) :]))
 
 
 def _check_average(n: int) -> Any:
@@ -83,11 +75,9 @@ def _check_average(n: int) -> Any:
         if len(output_size) != n:
             raise RuntimeError(f"{name}: output_size must be {n}")
         if any(v < 0 for v in output_size):
-            shown = (
-                ", ".join(map(str, output_size)) if n == 2 else f"{output_size[0]}, {output_size[1]},{output_size[2]}"
-            )
+            sizes = ", ".join(map(str, output_size)) if n == 2 else "{}, {},{}".format(*output_size)
             raise RuntimeError(
-                f"{name}: elements of output_size must be greater than or equal to 0 but received {{{shown}}}"
+                f"{name}: elements of output_size must be greater than or equal to 0 but received {{{sizes}}}"
             )
         size = tuple(input.shape)
         for d in range(1 if n == 3 else max(len(size) - n, 0), len(size)):
@@ -109,15 +99,15 @@ def _average(n: int) -> Op:
         type = type_of(input)
         lead, spatial = type.shape[:-n], type.shape[-n:]
         if prod(type.shape) == 0 or 0 in output_size:
-            return _nothing(input, (*lead, *output_size))
+            return _zeros(input, (*lead, *output_size))
         if all(s % c == 0 for s, c in zip(spatial, output_size)):
             split = tuple(v for s, c in zip(spatial, output_size) for v in (c, s // c))
             axes = tuple(len(lead) + 2 * i + 1 for i in range(n))
             total = reduce_sum(reshape(input, shape=(*lead, *split)), axes=axes)
             return div(total, type.dtype.type(prod(spatial) // prod(output_size)))
         elements, valid, _ = _windows(input, output_size)
-        own = select(_like(valid, elements), elements, full(type.dtype.type(0), type_of(elements).shape))
-        total = reduce_sum(own, axes=(type_of(own).ndim - 1,))
+        masked = select(_like(valid, elements), elements, full(type.dtype.type(0), type_of(elements).shape))
+        total = reduce_sum(masked, axes=(type_of(masked).ndim - 1,))
         return div(total, _like(valid.sum(-1).astype(type.dtype), total))
 
     body.__doc__ = f"The averages of windows over the last {n} dimensions."
@@ -129,8 +119,8 @@ def _average(n: int) -> Op:
     )(body)  # fmt: skip
 
 
-def _nothing(x: Any, shape: Dims) -> Any:
-    """Zeros that depend on ``x``, so that its gradient is zeros too."""
+def _zeros(x: Any, shape: Dims) -> Any:
+    """Zeros that depend on ``x``, so that it gets a gradient of zeros."""
     zero = reduce_sum(reshape(x, shape=(prod(type_of(x).shape),)), axes=(0,))
     return broadcast(np.multiply(zero, type_of(x).dtype.type(0)), shape=shape, dims=())
 
@@ -156,34 +146,31 @@ def _check_max(n: int) -> Any:
         if len(output_size) != n:
             raise RuntimeError(f"{name}(): internal error: output_size.size() must be {n}")
         if any(v < 0 for v in output_size):
-            made = (*size[:-n], *output_size)
+            new = (*size[:-n], *output_size)
             raise RuntimeError(
-                f"Trying to create tensor with negative dimension {next(v for v in made if v < 0)}: {size_text(made)}"
+                f"Trying to create tensor with negative dimension {next(v for v in new if v < 0)}: {size_text(new)}"
             )
-        if input.dtype.category != dtype.FLOATING:
-            raise NotImplementedError(
-                f'"{name.replace("2d", "2d").replace("3d", "3d_cpu")}" not implemented for '
-                f"'{input.dtype.scalar_name}'"
-            )
+        if not input.dtype.is_floating_point:
+            raise lacks(name if n == 2 else f"{name}_cpu", input.dtype)
 
     return check
 
 
-def greatest(windows: Any, places: Any) -> tuple[Any, Any]:
+def window_maxima(windows: Any, indices: Any) -> tuple[Any, Any]:
     """The maximum of each window, and its index.
 
     Args:
         windows: ``(..., k)``.
-        places: the index of each element, of the same size.
+        indices: the indices of the elements, of the same shape.
     """
     last = type_of(windows).ndim - 1
-    # A NaN is the maximum, the last of several, as in PyTorch.
-    unknown = np.isnan(windows)
-    rank = np.where(unknown, np.arange(1, type_of(windows).shape[-1] + 1), 0)
-    chosen = np.where(np.any(unknown, axis=last), np.argmax(rank, axis=last), np.argmax(windows, axis=last))
-    chosen = reshape(chosen, shape=(*type_of(chosen).shape, 1))
+    # The last NaN is the maximum, as in PyTorch.
+    nan = np.isnan(windows)
+    rank = np.where(nan, np.arange(1, type_of(windows).shape[-1] + 1), 0)
+    maximum = np.where(np.any(nan, axis=last), np.argmax(rank, axis=last), np.argmax(windows, axis=last))
+    maximum = reshape(maximum, shape=(*type_of(maximum).shape, 1))
     shape = type_of(windows).shape[:-1]
-    return tuple(reshape(take_along(x, chosen, axis=last), shape=shape) for x in (windows, places))
+    return tuple(reshape(take_along(x, maximum, axis=last), shape=shape) for x in (windows, indices))
 
 
 def _max(n: int) -> Op:
@@ -191,30 +178,29 @@ def _max(n: int) -> Op:
         type = type_of(input)
         if prod(type.shape) == 0 or 0 in output_size:
             shape = (*type.shape[:-n], *output_size)
-            return _nothing(input, shape), full(numpy.int64(0), shape)
+            return _zeros(input, shape), full(numpy.int64(0), shape)
         elements, valid, flat = _windows(input, output_size)
         lowest = full(type.dtype.type(-numpy.inf), type_of(elements).shape)
-        own = select(_like(valid, elements), elements, lowest)
-        return greatest(own, _like(flat, own))
+        masked = select(_like(valid, elements), elements, lowest)
+        return window_maxima(masked, _like(flat, masked))
 
-    body.__doc__ = f"The maxima of windows over the last {n} dimensions, and where they were."
-    by_rows = "contiguous"
+    body.__doc__ = f"The maxima of windows over the last {n} dimensions, and their flat indices in these dimensions."
+    layout = (lambda given, types: [format_strides(given["input"], t.shape) for t in types]) if n == 2 else "contiguous"
     declared = aten(
         f"adaptive_max_pool{n}d(Tensor self, int[{n}] output_size) -> (Tensor, Tensor)",
         node=f"AdaptiveMaxPool{n}DBackward0", saves="result1! self!", names=f"_C._nn.adaptive_max_pool{n}d",
-        layout=(lambda given, types: [format_strides(given["input"], t.shape) for t in types]) if n == 2 else by_rows,
-        check=_check_max(n), out=False,
+        layout=layout, check=_check_max(n), out=False,
     )(body)  # fmt: skip
 
     def backward(ct0: Any, input: Any, result1: Any, output_size: Any) -> Any:
         shape = type_of(input).shape
-        count, places, room = prod(shape[:-n]), prod(output_size), prod(shape[-n:])
-        zero = full(type_of(ct0).dtype.type(0), (count, room))
-        if not count * places * room:
+        planes, windows, elements = prod(shape[:-n]), prod(output_size), prod(shape[-n:])
+        zero = full(type_of(ct0).dtype.type(0), (planes, elements))
+        if not planes * windows * elements:
             return reshape(zero, shape=shape)
         dims = IndexDims(window=(), collapsed=(1,), operand_batch=(0,), indices_batch=(0,), index_map=(1,))
-        rows = reshape(result1, shape=(count, places, 1))
-        found = scatter_add(zero, rows, reshape(ct0, shape=(count, places)), dims=dims, mode="promise", unique=False)
+        rows = reshape(result1, shape=(planes, windows, 1))
+        found = scatter_add(zero, rows, reshape(ct0, shape=(planes, windows)), dims=dims, mode="promise", unique=False)
         return reshape(found, shape=shape)
 
     declared.backward(backward)
@@ -232,13 +218,13 @@ _DOC = """The {what} of adaptive windows over the last {n} dimensions, for a res
         output_size: the size of the pooled dimensions, a number or one per dimension; None keeps a size.{more}
 
     Raises:
-        RuntimeError: where these do not match the input.
+        RuntimeError: if ``output_size`` is invalid or does not match the input.
 
     Example:
         >>> torch.nn.functional.{name}(torch.ones(1, 4, {size}), 2).shape
         torch.Size([1, 4, {out}])
     """
-_MORE = "\n        return_indices: whether to return also where the maxima were, counted over the pooled dimensions."
+_MORE = "\n        return_indices: whether to return also the flat indices of the maxima in the pooled dimensions."
 
 
 def _sizes(name: str, input: Any, output_size: Any, n: int) -> Dims:
@@ -246,37 +232,37 @@ def _sizes(name: str, input: Any, output_size: Any, n: int) -> Dims:
     given = (output_size,) * n if output_size is None or hasattr(output_size, "__index__") else tuple(output_size)
     if input.dim() <= len(given) and not hasattr(output_size, "__index__"):
         raise ValueError(f"Input dimension should be at least {len(given) + 1}")
-    if not given or input.dim() < len(given):  # the operation raises for too few dimensions
+    if not given or input.dim() < len(given):  # the operator raises for too few dimensions
         return given
-    return tuple(have if want is None else want.__index__() for want, have in zip(given, input.shape[-len(given) :]))
+    return tuple(m if n is None else n.__index__() for n, m in zip(given, input.shape[-len(given) :]))
 
 
-def _described(pool: Any, name: str, what: str, n: int, more: str) -> None:
+def _name_and_document(pool: Any, name: str, what: str, n: int, more: str) -> None:
     text = _DOC.format(what=what, n=n, more=more, name=name, size=", ".join("5" * n), out=", ".join("2" * n))
     document(pool, text)
     pool.__name__ = pool.__qualname__ = name
 
 
 def _publish(n: int) -> None:
-    average, largest = _AVERAGE[n].function, _MAX[n].function
-    every = tuple(range(-1, -n - 1, -1))
+    average, maximum = _AVERAGE[n].function, _MAX[n].function
+    spatial = tuple(range(-1, -n - 1, -1))
 
     def average_pool(input: Tensor, output_size: Any) -> Tensor:
         sizes = _sizes(f"adaptive_avg_pool{n}d", input, output_size, n)
         if sizes != (1,) * n or not input.numel():
             return average(input, sizes)
-        found: Any = input.mean(every, keepdim=True)
+        found: Any = input.mean(spatial, keepdim=True)
         if suggests_channels_last(input.shape, input.stride()):
             channels = input.shape[1]
             found.as_strided_(tuple(found.shape), (channels, 1, *(channels,) * n))
         return found
 
     def max_pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-        found = largest(input, _sizes(f"adaptive_max_pool{n}d", input, output_size, n))
+        found = maximum(input, _sizes(f"adaptive_max_pool{n}d", input, output_size, n))
         return found if return_indices else found[0]
 
-    _described(average_pool, f"adaptive_avg_pool{n}d", "averages", n, "")
-    _described(max_pool, f"adaptive_max_pool{n}d", "maxima", n, _MORE)
+    _name_and_document(average_pool, f"adaptive_avg_pool{n}d", "averages", n, "")
+    _name_and_document(max_pool, f"adaptive_max_pool{n}d", "maxima", n, _MORE)
     function(f"F.adaptive_avg_pool{n}d")(average_pool)
     function(f"F.adaptive_max_pool{n}d")(max_pool)
 
@@ -285,7 +271,8 @@ for _n in (2, 3):
     _publish(_n)
 
 
-def _one(name: str, input: Any, output_size: Any) -> Dims:
+def _size_1d(name: str, input: Any, output_size: Any) -> Dims:
+    """The output size as that of a 2-d pool over rows of height 1."""
     tensor_argument(name, "input", 1, input)
     given = (output_size.__index__(),) if hasattr(output_size, "__index__") else tuple(output_size)
     if len(given) != 1:
@@ -303,18 +290,18 @@ def _one(name: str, input: Any, output_size: Any) -> Dims:
     names="torch.adaptive_avg_pool1d F.adaptive_avg_pool1d",
 )
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    sizes, row = _one("adaptive_avg_pool1d", input, output_size), unsqueeze(input, -2)
+    sizes, row = _size_1d("adaptive_avg_pool1d", input, output_size), unsqueeze(input, -2)
     found = row.mean((-1, -2), keepdim=True) if sizes == (1, 1) and row.numel() else _AVERAGE[2](row, sizes)
     return squeeze(found, -2)
 
 
 @composite(names="F.adaptive_max_pool1d")
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    sizes = _one("adaptive_max_pool1d", input, output_size)
+    sizes = _size_1d("adaptive_max_pool1d", input, output_size)
     values, indices = _MAX[2](unsqueeze(input, -2), sizes)
     values = squeeze(values, -2)
     return (values, squeeze(indices, -2)) if return_indices else values
 
 
-_described(adaptive_avg_pool1d, "adaptive_avg_pool1d", "averages", 1, "")
-_described(adaptive_max_pool1d, "adaptive_max_pool1d", "maxima", 1, _MORE)
+_name_and_document(adaptive_avg_pool1d, "adaptive_avg_pool1d", "averages", 1, "")
+_name_and_document(adaptive_max_pool1d, "adaptive_max_pool1d", "maxima", 1, _MORE)

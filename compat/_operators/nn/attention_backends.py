@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-#: Whether each is enabled; the CPU has ``flash``, a single operation, and ``math``, a composition.
+#: Whether each implementation is enabled; the CPU has ``flash``, one operator, and ``math``, a composition.
 allowed = dict.fromkeys(("cudnn", "flash", "mem_efficient", "math", "overrideable"), True)
 
 
-def chosen(at_once: bool) -> Any:
-    """``"flash"`` or ``"math"``.
+def select_backend(fused: bool) -> str:
+    """The name of the implementation to use: ``"flash"`` or ``"math"``.
 
     Args:
-        at_once: whether the operands are supported by the single operation.
+        fused: whether ``flash`` supports the operands.
 
     Raises:
         RuntimeError: if no applicable implementation is enabled.
     """
-    if at_once and allowed["flash"]:
+    if fused and allowed["flash"]:
         return "flash"
     if allowed["math"]:
         return "math"

@@ -21,20 +21,20 @@ from funcgrad.primitives.shape import broadcast, reshape, reverse, transpose
 
 Dims = tuple[int, ...]
 
-# ---------------------------------------------------------------- the operation
+# ---------------------------------------------------------------- the operator
 
 
 def _result_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    """Channels-last if the input or the weight is; in three dimensions only for PyTorch's fast path."""
+    """Channels-last if the input or the weight is; in three dimensions only if PyTorch uses its fast kernel."""
     size = types[0].shape
     x, w = given["input"], given["weight"]
-    marked = any(suggests_channels_last(v.size, v.stride) for v in (x, w))
-    if not marked or (len(size) == 5 and not _fast(x, w, given["groups"])):
+    channels_last = any(suggests_channels_last(v.size, v.stride) for v in (x, w))
+    if not channels_last or (len(size) == 5 and not _has_fast_kernel(x, w, given["groups"])):
         return [None]
     return [channels_last_strides(size)]
 
 
-def _fast(x: Layout, w: Layout, groups: int) -> bool:
+def _has_fast_kernel(x: Layout, w: Layout, groups: int) -> bool:
     n, c, d, h = x.size[:4]
     return x.dtype is float32 and (groups > 1 or min(w.size[-2:]) > 3 or n > 1 or n * c * d * h > 20480)
 
@@ -58,23 +58,23 @@ def _check_weight(size: Dims, weight: Dims, groups: int) -> None:
             f"Expected {len(weight)}-dimensional input for {len(weight)}-dimensional weight {size_text(weight)}, "
             f"but got {len(size)}-dimensional input of size {size_text(size)} instead"
         )
-    where = f"Given groups={groups}, expected weight to be"
+    begin = f"Given groups={groups}, expected weight to be"
     if weight[0] < groups:
         raise RuntimeError(
-            f"{where} at least {groups} at dimension 0, but got weight of size {size_text(weight)} instead"
+            f"{begin} at least {groups} at dimension 0, but got weight of size {size_text(weight)} instead"
         )
     if weight[0] % groups:
         raise RuntimeError(
-            f"{where} divisible by {groups} at dimension 0, but got weight of size [{size_text(weight)}] instead"
+            f"{begin} divisible by {groups} at dimension 0, but got weight of size [{size_text(weight)}] instead"
         )
 
 
 def _check_channels(size: Dims, weight: Dims, bias: Tensor | None, transposed: bool, groups: int) -> None:
-    wanted = weight[0] if transposed else weight[1] * groups
+    channels = weight[0] if transposed else weight[1] * groups
     given = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
-    if size[1] != wanted:
+    if size[1] != channels:
         raise RuntimeError(
-            f"Given {given}, weight of size {size_text(weight)}, expected input{size_text(size)} to have {wanted} "
+            f"Given {given}, weight of size {size_text(weight)}, expected input{size_text(size)} to have {channels} "
             f"channels, but got {size[1]} channels instead"
         )
     outputs = weight[1] * groups if transposed else weight[0]
@@ -86,7 +86,7 @@ def _check_channels(size: Dims, weight: Dims, bias: Tensor | None, transposed: b
         )
 
 
-def _check_room(size: Dims, weight: Dims, padding: Dims, dilation: Dims) -> None:
+def _check_kernel(size: Dims, weight: Dims, padding: Dims, dilation: Dims) -> None:
     padded = [n + 2 * p for n, p in zip(size[2:], padding)]
     kernel = [d * (k - 1) + 1 for k, d in zip(weight[2:], dilation)]
     if any(n < k for n, k in zip(padded, kernel)):
@@ -105,24 +105,24 @@ def _check_result(
 ) -> None:
     """Checks that a transposed convolution has a nonempty result."""
     rows = zip(size, kernel, stride, padding, dilation, output_padding)
-    made = [(n - 1) * s - 2 * p + d * (k - 1) + more + 1 for n, k, s, p, d, more in rows]
-    if min(made) >= (0 if fused else 1):
+    output = [(n - 1) * s - 2 * p + d * (k - 1) + extra + 1 for n, k, s, p, d, extra in rows]
+    if min(output) >= (0 if fused else 1):
         return
     if fused:
         raise RuntimeError("could not construct a memory descriptor using a format tag")
-    before = (1,) * (len(size) == 1)  # PyTorch treats 1-d as 2-d with a leading dimension
+    first = (1,) * (len(size) == 1)  # PyTorch treats one dimension as two, the first of size 1
     raise RuntimeError(
-        f"Given input size per channel: ({_by((*before, *size))}). Calculated output size per channel: "
-        f"({_by((*before, *made))}). Output size is too small"
+        f"Given input size per channel: ({_by((*first, *size))}). Calculated output size per channel: "
+        f"({_by((*first, *output))}). Output size is too small"
     )
 
 
 def _check_elements(size: Dims, weight: Dims, transposed: bool, fused: bool) -> None:
     """Checks that input and weight are nonempty."""
     if 0 in size[2:] and 0 not in size[:2]:
-        shown = (*size[:2], 1, *size[2:]) if len(size) == 3 else size
+        size = (*size[:2], 1, *size[2:]) if len(size) == 3 else size
         raise RuntimeError(
-            f"Only zero batch or zero channel inputs are supported, but got input shape: {size_text(shown)}"
+            f"Only zero batch or zero channel inputs are supported, but got input shape: {size_text(size)}"
         )
     kernel = weight[2:]
     if all(kernel):
@@ -147,13 +147,13 @@ def _check_elements(size: Dims, weight: Dims, transposed: bool, fused: bool) -> 
 
 
 def _check_dtypes(own: dtype, weight: Tensor, bias: Tensor | None, transposed: bool, fused: bool) -> None:
-    """Checks that all have one dtype that convolutions support."""
+    """Checks that weight and bias have the dtype of the input, and that convolutions support it."""
     if bias is not None and bias.dtype is not own and not transposed:
         raise RuntimeError(f"Input type ({cpp_name(own)}) and bias type ({cpp_name(bias.dtype)}) should be the same")
-    spread = own.is_floating_point or own.is_complex or own is int64  # the dtypes of transposed ones
+    transposable = own.is_floating_point or own.is_complex or own is int64
     n = weight.dim() - 2
     for name, t in (("weight", weight), ("bias", bias)):
-        if t is None or t.dtype is own or (transposed and not spread):
+        if t is None or t.dtype is own or (transposed and not transposable):
             continue
         types = f"Input type ({type_text(own)}) and {name} type ({type_text(t.dtype)}) should be the same"
         if fused:
@@ -161,7 +161,7 @@ def _check_dtypes(own: dtype, weight: Tensor, bias: Tensor | None, transposed: b
         if own.is_complex:
             raise RuntimeError(types)
         raise RuntimeError(f"expected scalar type {own.scalar_name} but found {t.dtype.scalar_name}")
-    if transposed and not spread:
+    if transposed and not transposable:
         kernel = f"slow_conv_transpose{max(n, 2)}d_out_cpu"
     elif own is bool_:
         kernel = "slow_conv2d_cpu" if n < 3 else "compute_columns3d"
@@ -206,11 +206,11 @@ def _check(input, weight, bias, stride, padding, dilation, transposed, output_pa
     if 0 in dilation:
         raise RuntimeError(f"dilation should be greater than zero, but got {size_text(dilation)}")
     if not transposed:
-        _check_room(size, kernel, padding, dilation)
+        _check_kernel(size, kernel, padding, dilation)
     else:
         _check_output_padding(output_padding, stride, dilation)
     large = transposed and any(p >= s for p, s in zip(output_padding, stride))
-    fused = input.dtype in (float32, bfloat16) and not large  # for which PyTorch calls an external library
+    fused = input.dtype in (float32, bfloat16) and not large  # PyTorch then calls oneDNN
     _check_dtypes(input.dtype, weight, bias, transposed, fused)
     _check_elements(size, kernel, transposed, fused)
     if transposed:
@@ -226,7 +226,7 @@ def _check(input, weight, bias, stride, padding, dilation, transposed, output_pa
 )  # fmt: skip
 @in_single
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
-    """The general convolution; every parameter is given per dimension, or once for all.
+    """The general convolution; a parameter has one number per dimension, or one for all.
 
     Example:
         >>> torch.convolution(torch.ones(1, 1, 3), torch.ones(1, 1, 2), None, (1,), (0,), (1,), False, (0,), 1)
@@ -235,7 +235,7 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     n = type_of(weight).ndim - 2
     stride, padding, dilation, output_padding = (each(v, n) for v in (stride, padding, dilation, output_padding))
     if transposed:
-        out = _spread_out(input, weight, stride, padding, dilation, output_padding, groups)
+        out = _transposed(input, weight, stride, padding, dilation, output_padding, groups)
     else:
         out = convolve(
             input, weight, strides=stride, padding=tuple((p, p) for p in padding), rhs_dilation=dilation, groups=groups
@@ -255,13 +255,12 @@ def convolution_with_settings(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Dims, padding: Dims, dilation: Dims, transposed: bool,
     output_padding: Dims, groups: int, benchmark: bool, deterministic: bool, cudnn_enabled: bool, allow_tf32: bool,
 ) -> Tensor:  # fmt: skip
-    """``torch.convolution``, with the settings of GPUs besides, which change nothing."""
-    result: Tensor = convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
-    return result
+    """``torch.convolution`` with settings for GPUs, which are ignored."""
+    return convolution.function(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
 
-def _spread_out(x: Any, w: Any, stride: Dims, padding: Dims, dilation: Dims, output_padding: Dims, groups: int) -> Any:
-    """The input dilated by ``stride``, convolved with the reversed kernel with swapped channels."""
+def _transposed(x: Any, w: Any, stride: Dims, padding: Dims, dilation: Dims, output_padding: Dims, groups: int) -> Any:
+    """The transposed convolution: the input, dilated by ``stride``, convolved with the reversed, transposed kernel."""
     inputs, outputs, *kernel = type_of(w).shape
     w = reverse(w, axes=tuple(range(2, len(kernel) + 2)))
     if groups > 1:
@@ -270,9 +269,9 @@ def _spread_out(x: Any, w: Any, stride: Dims, padding: Dims, dilation: Dims, out
         w = reshape(w, shape=(groups * outputs, inputs // groups, *kernel))
     else:
         w = transpose(w, permutation=(1, 0, *range(2, len(kernel) + 2)))
-    edges = [d * (k - 1) - p for k, d, p in zip(kernel, dilation, padding)]
-    pairs = tuple((e, e + more) for e, more in zip(edges, output_padding))
-    return convolve(x, w, padding=pairs, lhs_dilation=stride, rhs_dilation=dilation, groups=groups)
+    margins = [d * (k - 1) - p for k, d, p in zip(kernel, dilation, padding)]
+    pads = tuple((m, m + extra) for m, extra in zip(margins, output_padding))
+    return convolve(x, w, padding=pads, lhs_dilation=stride, rhs_dilation=dilation, groups=groups)
 
 
 # ---------------------------------------------------------------- public functions
@@ -291,7 +290,7 @@ def _batched(name: str, input: Any, n: int) -> tuple[Tensor, bool]:
 
 
 def _same_padding(input: Tensor, weight: Tensor, stride: Dims, dilation: Dims, groups: int) -> tuple[Tensor, Dims]:
-    """The padding that preserves the size; if it is asymmetric, the input is padded on one side first."""
+    """The input and the padding that preserves its size; if this is asymmetric, the input is padded on one side."""
     from compat._operators.shape.padding import constant_pad_nd
 
     if weight.dim() < 3:
@@ -327,24 +326,17 @@ def _conv(
     return out if batched else squeeze(out, 0)
 
 
-def _conv_transpose(name: str, n: int, input: Any, weight: Any, bias: Any, *rest: Any) -> Tensor:
-    stride, padding, output_padding, groups, dilation = rest
-    x, batched = _batched(name, input, n)
-    out = convolution(
-        x, weight, bias, each(stride, n), each(padding, n), each(dilation, n), True, each(output_padding, n), groups
-    )
-    return out if batched else squeeze(out, 0)
-
-
 _SIZES = {1: "L", 2: "H, W", 3: "D, H, W"}
 _WORDS = {1: "one dimension", 2: "two dimensions", 3: "three dimensions"}
 
 
-def _publish(made: Any, name: str, *arguments: str) -> None:
-    made.__name__ = made.__qualname__ = name
-    own = [f"{name}{o}(Tensor input, Tensor weight, Tensor? bias=None" for o in ("", ".padding")]
-    schemas = [f"{begins}, {taken}) -> Tensor" for begins, taken in zip(own, arguments)]
-    composite(*schemas, names=f"torch.{name} F.{name}")(made)
+def _publish(function: Any, name: str, *parameters: str) -> None:
+    function.__name__ = function.__qualname__ = name
+    schemas = [
+        f"{name}{overload}(Tensor input, Tensor weight, Tensor? bias=None, {others}) -> Tensor"
+        for overload, others in zip(("", ".padding"), parameters)
+    ]
+    composite(*schemas, names=f"torch.{name} F.{name}")(function)
 
 
 def _declare_conv(n: int) -> None:
@@ -404,9 +396,10 @@ def _declare_conv_transpose(n: int) -> None:
         groups: int = 1,
         dilation: Any = 1,
     ) -> Tensor:
-        return _conv_transpose(
-            f"conv_transpose{n}d", n, input, weight, bias, stride, padding, output_padding, groups, dilation
-        )
+        x, batched = _batched(f"conv_transpose{n}d", input, n)
+        stride, padding, output_padding, dilation = (each(v, n) for v in (stride, padding, output_padding, dilation))
+        out = convolution(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
+        return out if batched else squeeze(out, 0)
 
     conv_transpose.__doc__ = f"""The transposed convolution in {_WORDS[n]}: the transpose of a convolution.
 
@@ -415,7 +408,7 @@ def _declare_conv_transpose(n: int) -> None:
         weight: ``(C, O / groups, {size})``.
         bias: ``(O,)``.
         stride, padding, dilation: those of the convolution; a number for all dimensions, or one each.
-        output_padding: an addition to the size of the result at one side.
+        output_padding: the number of elements added to the result at the end of each dimension.
         groups: the number of groups of channels.
 
     Returns:

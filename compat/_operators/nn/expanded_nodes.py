@@ -1,10 +1,10 @@
 """Fused operations that appear in the graph as the steps that PyTorch records.
 
-A recurrent layer is one program here, and some ten nodes per step in PyTorch's graph. As long as its nodes are not
-read, the graph has the fused node, and for each result a ``Folded`` node in front of it that passes gradients on and is
-named like PyTorch's node. When that node's edges are read, the steps are recorded on the same operands, and it becomes
-the node that it is named after; backward then goes through the steps. Reading only the node itself (printing the
-tensor, its name, a hook on the gradient) does not unfold it.
+A recurrent layer is one program here, and some ten nodes per step in PyTorch's graph. The graph has the fused node, and
+for each result a ``Folded`` node in front of it, which has the name of PyTorch's node and returns its gradient. When
+the edges of a folded node are read, the steps are recorded with the same operands, and the folded node becomes the node
+of its name; backward then runs the steps. Reading only the node itself (its name, a hook on the gradient, the text of
+the tensor) does not unfold it.
 """
 
 from __future__ import annotations
@@ -51,37 +51,37 @@ class Fold:
         self.nodes: list[weakref.ref] = []
 
     def unfold(self) -> list[Any]:
-        """Records the steps, and replaces the folded nodes by those of their results.
+        """Records the steps, and replaces the folded nodes by the nodes of the steps' results.
 
-        Within a backward pass they are not replaced, since dependencies are already counted.
+        Within a backward pass it does not replace them, since their dependencies are already counted.
 
         Returns:
             The nodes of the results.
         """
-        given = [self._stand_in(i) for i in range(len(self.layouts))]
-        with _unwatched():
-            made = self.steps(*given)
-        found = [t._node_ for t in made]
+        operands = [self._detached_operand(i) for i in range(len(self.layouts))]
+        with _plain_recording():
+            results = self.steps(*operands)
+        found = [t._node_ for t in results]
         renamed: dict[Node | None, Edge] = {
-            accumulator: edge for t, edge in zip(given, self.edges) if (accumulator := _accumulator(t)) is not None
+            accumulator: edge for t, edge in zip(operands, self.edges) if (accumulator := _accumulator(t)) is not None
         }
-        inside = sorted((n for n in _behind(found) if n not in renamed), key=lambda n: n._sequence)
+        inside = sorted((n for n in _with_ancestors(found) if n not in renamed), key=lambda n: n._sequence)
         folded = [ref() for ref in self.nodes]
-        _number(inside, min(node._sequence for node in folded if node is not None))
+        _assign_sequence(inside, min(node._sequence for node in folded if node is not None))
         if mode.task is None:
             for i, node in enumerate(folded):
                 if node is not None:
                     _become(node, found[i])
                     renamed[found[i]] = (node, 0)
-                    inside[inside.index(found[i])] = found[i] = made[i]._node_ = node
+                    inside[inside.index(found[i])] = found[i] = results[i]._node_ = node
         for node in inside:
             node.next_functions = tuple(renamed.get(edge[0], edge) for edge in node.next_functions)
             if isinstance(node, OpNode):
-                self._age(node, given)
+                self._restore_saved(node, operands)
         return found
 
-    def _stand_in(self, i: int) -> Tensor | None:
-        """A detached operand; if it was freed, another tensor of its layout."""
+    def _detached_operand(self, i: int) -> Tensor | None:
+        """A detached operand; if the operands were freed, an empty tensor of its layout."""
         layout = self.layouts[i]
         if layout is None:
             return None
@@ -91,16 +91,15 @@ class Fold:
             t = self.operands[i][0].detach()
         return t.requires_grad_() if self.edges[i] is not NO_EDGE else t
 
-    def _age(self, node: OpNode, given: Sequence[Tensor | None]) -> None:
-        """Restores a step's node to its state after the call: the saved operands and their versions; freed ones stay
-        freed."""
+    def _restore_saved(self, node: OpNode, operands: Sequence[Tensor | None]) -> None:
+        """Makes a step's node save the operands with their versions at the call, or nothing if they were freed."""
         if self.operands is None:
             node.release()
             return
-        own = {id(t): entry for t, entry in zip(given, self.operands) if t is not None}
-        versions = {id(t._counter_): version for t, version in own.values()}
+        originals = {id(t): entry for t, entry in zip(operands, self.operands) if t is not None}
+        versions = {id(t._counter_): version for t, version in originals.values()}
         node.saved = tuple(
-            own.get(id(e[0])) or (e[0], versions.get(id(e[0]._counter_), e[1])) if type(e) is tuple else e
+            originals.get(id(e[0])) or (e[0], versions.get(id(e[0]._counter_), e[1])) if type(e) is tuple else e
             for e in node.saved or ()
         )
 
@@ -108,7 +107,7 @@ class Fold:
 class Folded(OpNode):
     """The node of a result while its call is folded; ``numbers`` are the fold, the result's index, size and dtype.
 
-    It changes its class to another node's, so it has no additional attributes.
+    Unfolding changes its class, so it has no attributes of its own.
     """
 
     __slots__ = ()
@@ -132,7 +131,7 @@ def _unfolded(node: Any) -> Any:
     return fold.unfold()[nr]
 
 
-def _looks_behind(name: str) -> property:
+def _unfolding_property(name: str) -> property:
     return property(lambda node: getattr(_unfolded(node), name))
 
 
@@ -140,20 +139,20 @@ def _looks_behind(name: str) -> property:
 def _class_of(kind: type[OpNode]) -> type[OpNode]:
     """The class, of the same name, of folded nodes that become ``kind``."""
     names = ["next_functions", "program", *(n for n in dir(kind) if n.startswith(("_saved_", "_raw_saved_")))]
-    namespace = {"__slots__": (), "__module__": "builtins", **{n: _looks_behind(n) for n in names}}
+    namespace = {"__slots__": (), "__module__": "builtins", **{n: _unfolding_property(n) for n in names}}
     return type(kind.__name__, (Folded, kind), namespace)
 
 
 def _become(node: Any, other: Any) -> None:
-    """Turns a folded node into a copy of another one; hooks and metadata are kept."""
+    """Turns a folded node into a copy of another node, with its own hooks and metadata."""
     node.__class__ = other.__class__
     for slot in ("plan", "saved", "numbers", "next_functions"):
         setattr(node, slot, getattr(other, slot))
 
 
 @contextmanager
-def _unwatched() -> Iterator[None]:
-    """Recording without hooks, modes or overriding types."""
+def _plain_recording() -> Iterator[None]:
+    """Records the graph without hooks on saved tensors, anomaly detection, and overrides of types and modes."""
     before, stack = (mode.grad, mode.inference, mode.anomaly), hooks.stack
     try:
         mode.grad, mode.inference, mode.anomaly = True, False, False
@@ -165,11 +164,11 @@ def _unwatched() -> Iterator[None]:
         hooks.restore(stack)
 
 
-def _behind(nodes: Sequence[Any]) -> list[Any]:
-    """Nodes and all their ancestors in the graph."""
+def _with_ancestors(nodes: Sequence[Any]) -> list[Any]:
+    """Nodes and all nodes that are reachable from them."""
     found = dict.fromkeys(nodes)
     stack = list(found)
-    for node in stack:  # grows
+    for node in stack:  # which grows in the loop
         for following, _ in node.next_functions:
             if following is not None and following not in found:
                 found[following] = None
@@ -182,8 +181,8 @@ def _accumulator(t: Tensor | None) -> Node | None:
     return None if meta is None or meta.accumulator is None else meta.accumulator()
 
 
-def _number(ordered: Sequence[Any], last: int) -> None:
-    """Gives nodes sequence numbers, in this order, just before those of the operations after the call."""
+def _assign_sequence(ordered: Sequence[Any], last: int) -> None:
+    """Gives nodes sequence numbers in this order, before those of the operations after the call."""
     for i, node in enumerate(ordered):
         node._sequence = last - 1 + (i + 1) / (len(ordered) + 1)
 
@@ -196,19 +195,18 @@ def folded(
     Args:
         run: a function of the operands.
         steps: an equivalent function, composed as PyTorch composes it.
-        kinds: the classes of the results' nodes according to ``steps``; of two results, the later does not depend on
-            the earlier.
+        kinds: the classes of the nodes of the results of ``steps``; no result depends on an earlier one.
         operands: tensors, or None.
     """
-    if mode.grad and (HookStack.used or mode.anomaly):  # each node is observed when it is created
+    if mode.grad and (HookStack.used or mode.anomaly):  # hooks and anomaly detection act when a node is created
         return steps(*operands)
-    made = run(*operands)
-    if any(t._node_ is None for t in made):
-        return made
+    computed = run(*operands)
+    if any(t._node_ is None for t in computed):
+        return computed
     fold = Fold(steps, operands)
-    # The program may have saved its results; callers may write to them, since the steps would allow it.
-    results = [from_buffer(t._storage_.buffer, t._layout_) for t in made]
-    for i, t in reversed(list(enumerate(made))):
+    # The fused node may have saved its results, but callers may write to them, since the steps do not save them.
+    results = [from_buffer(t._storage_.buffer, t._layout_) for t in computed]
+    for i, t in reversed(list(enumerate(computed))):
         node = object.__new__(_class_of(kinds[i]))
         _EDGES.__set__(node, ((t._node_, t._nr_),))
         node.plan, node.saved, node.numbers = Folded, (), (fold, i, t.shape, t.dtype)

@@ -13,8 +13,8 @@ from compat._core.operators.op import Op, aten
 from compat._core.tensor.registry import names_of, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.errors import size_text
-from compat._operators.nn.adaptive import greatest
-from compat._operators.nn.pooling import spread_back
+from compat._operators.nn.adaptive import window_maxima
+from compat._operators.nn.pooling import max_pool_gradient
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
@@ -23,7 +23,7 @@ from funcgrad.primitives.shape import full, reshape
 
 Dims = tuple[int, ...]
 
-_WORDS = {2: ("height", "width"), 3: ("time", "height", "width")}
+_DIMENSIONS = {2: ("height", "width"), 3: ("time", "height", "width")}
 
 
 def _check_samples(n: int, input: Tensor, samples: Tensor) -> None:
@@ -57,9 +57,9 @@ def _check(n: int) -> Any:
                     f"{size_text(size)} with dimension {d} being empty."
                 )
         _check_samples(n, input, random_samples)
-        for word, have, made, kernel in zip(_WORDS[n], size[-n:], output_size, kernel_size):
-            if made + kernel - 1 > have:
-                raise RuntimeError(f"{name}(): pool {word} {kernel} too large relative to input {word} {have}")
+        for dim, n_in, n_out, kernel in zip(_DIMENSIONS[n], size[-n:], output_size, kernel_size):
+            if n_out + kernel - 1 > n_in:
+                raise RuntimeError(f"{name}(): pool {dim} {kernel} too large relative to input {dim} {n_in}")
 
     return check
 
@@ -72,23 +72,23 @@ def _starts(sample: Any, size: int, count: int, kernel: int) -> Any:
         return last
     step = np.divide(np.array(size - kernel, dtype), np.array(count - 1, dtype))
     sample = reshape(sample, shape=(planes, 1))
-    whole = lambda x: np.astype(x, fdtypes.int64)
+    truncated = lambda x: np.astype(x, fdtypes.int64)
     steps = np.add(np.arange(count - 1, dtype=dtype), sample)
-    inner = np.subtract(whole(np.multiply(steps, step)), whole(np.multiply(sample, step)))
+    inner = np.subtract(truncated(np.multiply(steps, step)), truncated(np.multiply(sample, step)))
     return np.concatenate([inner, last], axis=1)
 
 
-def _places(samples: Any, spatial: Dims, kernel: Dims, counts: Dims) -> Any:
+def _window_indices(samples: Any, spatial: Dims, kernel: Dims, counts: Dims) -> Any:
     """The flat indices of the elements of all windows: ``(planes, *counts, k)``."""
     n = len(spatial)
     flat: Any = 0
     for d in range(n):
-        # PyTorch's two dimensions take their numbers in reverse order.
+        # In two dimensions PyTorch uses the samples in reverse order.
         starts = _starts(samples[:, 1 - d if n == 2 else d], spatial[d], counts[d], kernel[d])
-        places = np.add(np.expand_dims(starts, 2), np.arange(kernel[d]))
-        at = [type_of(places).shape[0], *(1,) * (2 * n)]
+        indices = np.add(np.expand_dims(starts, 2), np.arange(kernel[d]))
+        at = [type_of(indices).shape[0], *(1,) * (2 * n)]
         at[1 + d], at[1 + n + d] = counts[d], kernel[d]
-        flat = np.add(flat, np.multiply(reshape(places, shape=tuple(at)), prod(spatial[d + 1 :])))
+        flat = np.add(flat, np.multiply(reshape(indices, shape=tuple(at)), prod(spatial[d + 1 :])))
     return reshape(flat, shape=(type_of(flat).shape[0], *counts, prod(kernel)))
 
 
@@ -97,16 +97,16 @@ def _pool(n: int) -> Op:
         shape = type_of(input).shape
         lead, spatial, planes = shape[:-n], shape[-n:], prod(shape[:-n])
         if not planes * prod(output_size):
-            nothing = (*lead, *output_size)
-            return full(type_of(input).dtype.type(0), nothing), full(fdtypes.int64.type(0), nothing)
+            size = (*lead, *output_size)
+            return full(type_of(input).dtype.type(0), size), full(fdtypes.int64.type(0), size)
         samples = reshape(random_samples, shape=(type_of(random_samples).size // n, n))[:planes]
-        places = _places(samples, spatial, kernel_size, output_size)
-        rows = reshape(places, shape=(planes, prod(type_of(places).shape[1:])))
+        indices = _window_indices(samples, spatial, kernel_size, output_size)
+        rows = reshape(indices, shape=(planes, prod(type_of(indices).shape[1:])))
         windows = take_along(reshape(input, shape=(planes, prod(spatial))), rows, axis=1)
-        found = greatest(reshape(windows, shape=type_of(places).shape), places)
+        found = window_maxima(reshape(windows, shape=type_of(indices).shape), indices)
         return tuple(reshape(x, shape=(*lead, *output_size)) for x in found)
 
-    body.__doc__ = f"The maxima of randomly spaced windows over the last {n} dimensions, and where they were."
+    body.__doc__ = f"The maxima of randomly spaced windows over the last {n} dimensions, and their flat indices."
     declared = aten(
         f"fractional_max_pool{n}d(Tensor self, int[{n}] kernel_size, int[{n}] output_size, Tensor random_samples)"
         " -> (Tensor, Tensor)",
@@ -116,7 +116,7 @@ def _pool(n: int) -> Op:
     )(body)  # fmt: skip
 
     def backward(ct0: Any, input: Any, result1: Any) -> Any:
-        return spread_back(ct0, result1, type_of(input).shape, n)
+        return max_pool_gradient(ct0, result1, type_of(input).shape, n)
 
     declared.backward(backward)
     return declared
@@ -131,14 +131,14 @@ _DOC = """The maxima of randomly spaced windows over the last {n} dimensions.
     Args:
         input: the pooled dimensions, preceded by channels and optionally a batch.
         kernel_size: the window size, a number or one per dimension.
-        output_size: the size of the result in the pooled dimensions, a number or one each; or
-        output_ratio: its ratio to the input size.
+        output_size: the size of the result in the pooled dimensions, a number or one each.
+        output_ratio: the ratio of that size to the input size, if ``output_size`` is None.
         return_indices: whether to also return the flat indices of the maxima in the pooled dimensions.
         _random_samples: ``(N, C, {n})`` numbers in [0, 1) that determine the windows; random by default.
 
     Raises:
         ValueError: if neither a size nor a ratio is given.
-        RuntimeError: where these do not match the input.
+        RuntimeError: if the parameters are invalid or do not match the input.
 
     Example:
         >>> torch.nn.functional.fractional_max_pool{n}d(torch.ones(1, 4, {size}), 2, output_ratio=0.5).shape
@@ -172,7 +172,7 @@ def _publish(n: int) -> None:
         return_indices: bool = False,
         _random_samples: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """The function without ``_with_indices``, with ``return_indices=True``."""
+        """The same pooling with ``return_indices=True``."""
         if output_size is None and output_ratio is None:
             raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
         if output_size is None:

@@ -1,4 +1,4 @@
-"""Image sampling at computed positions: grid_sample, and affine grids."""
+"""Image sampling at the positions of a grid: ``grid_sample``, ``affine_grid``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compat._core.operators.op import Op, aten
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import dtype as Dtype
-from compat._core.types.errors import size_text, warn
+from compat._core.types.errors import lacks, size_text, warn
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
@@ -29,15 +29,15 @@ Ints = tuple[int, ...]
 
 
 def _unnormalized(x: Any, size: int, align: bool) -> Any:
-    """A coordinate from -1 to 1 as a pixel position; the ends are the outermost pixels' centres, or their outer
-    edges."""
+    """A coordinate from -1 to 1 as a pixel position; -1 and 1 are the centres (``align``) or the outer edges of the
+    outermost pixels."""
     if align:
         return np.multiply(np.divide(np.add(x, 1), 2), size - 1)
     return np.divide(np.subtract(np.multiply(np.add(x, 1), size), 1), 2)
 
 
 def _clipped(x: Any, size: int) -> Any:
-    """Clamped, with zero derivative at the edge; NaN becomes 0."""
+    """A position clamped to the image, with derivative zero at its edges; NaN becomes 0."""
     last = type_of(x).dtype.type(size - 1)
     low = np.where(np.greater(x, 0), x, np.zeros((), type_of(x).dtype))
     return np.where(np.less(low, last), low, last)
@@ -47,31 +47,32 @@ def _reflected(x: Any, size: int, align: bool) -> Any:
     low, span = (0.0, float(size - 1)) if align else (-0.5, float(size))
     if not span:
         return np.multiply(x, 0)
-    away = np.subtract(x, low)
-    away = np.where(np.less(away, 0), np.negative(away), away)
-    flips = np.floor(np.divide(away, span))
-    extra = np.fmod(away, span)
+    distance = np.subtract(x, low)
+    distance = np.where(np.less(distance, 0), np.negative(distance), distance)
+    flips = np.floor(np.divide(distance, span))
+    extra = np.fmod(distance, span)
     even = np.equal(np.fmod(flips, 2), 0)
     return np.where(even, np.add(extra, low), np.add(np.subtract(span, extra), low))
 
 
-def _brought_in(x: Any, size: int, padding: int, align: bool) -> Any:
+def _padded(x: Any, size: int, padding: int, align: bool) -> Any:
+    """A position as the padding mode maps it."""
     if padding == 1:
         return _clipped(x, size)
     return _clipped(_reflected(x, size, align), size) if padding == 2 else x
 
 
-# ---------------------------------------------------------------- reading
+# ---------------------------------------------------------------- samples
 
 
-def _read(x: Any, places: list[Any], sizes: Ints) -> Any:
-    """The elements at integer positions, one array per dimension, zero outside: ``(batch, channels, points)``."""
+def _elements(x: Any, positions: list[Any], sizes: Ints) -> Any:
+    """The elements at integer positions, given per dimension, zero outside: ``(batch, channels, points)``."""
     inside, flat = None, None
-    for place, size in zip(places, sizes):
-        within = np.logical_and(np.greater_equal(place, 0), np.less_equal(place, size - 1))
+    for position, size in zip(positions, sizes):
+        within = np.logical_and(np.greater_equal(position, 0), np.less_equal(position, size - 1))
         inside = within if inside is None else np.logical_and(inside, within)
-        whole = np.astype(_clipped(place, size), fdtypes.int64)
-        flat = whole if flat is None else np.add(np.multiply(flat, size), whole)
+        index = np.astype(_clipped(position, size), fdtypes.int64)
+        flat = index if flat is None else np.add(np.multiply(flat, size), index)
     batch, channels, _ = type_of(x).shape
     count = type_of(flat).shape[1]
     dims = IndexDims(window=(1,), collapsed=(2,), operand_batch=(0,), indices_batch=(0,), index_map=(2,))
@@ -81,59 +82,59 @@ def _read(x: Any, places: list[Any], sizes: Ints) -> Any:
     return np.where(np.expand_dims(inside, 1), found, np.zeros((), type_of(found).dtype))
 
 
-def _weighed(x: Any, taps: list[list[tuple[Any, Any]]], sizes: Ints) -> Any:
-    """The weighted sum over all combinations of taps, pairs of a position and its weight per dimension."""
+def _weighted_sum(x: Any, taps: list[list[tuple[Any, Any]]], sizes: Ints) -> Any:
+    """The weighted sum over all combinations of taps, which are pairs of a position and its weight, per dimension."""
     total = None
-    for chosen in product(*taps):
-        weight = chosen[0][1]
-        for _, other in chosen[1:]:
+    for combination in product(*taps):
+        weight = combination[0][1]
+        for _, other in combination[1:]:
             weight = np.multiply(weight, other)
-        term = np.multiply(_read(x, [place for place, _ in chosen], sizes), np.expand_dims(weight, 1))
+        term = np.multiply(_elements(x, [position for position, _ in combination], sizes), np.expand_dims(weight, 1))
         total = term if total is None else np.add(total, term)
     return total
 
 
 def _linear_taps(x: Any) -> list[tuple[Any, Any]]:
     left = np.floor(x)
-    far = np.subtract(x, left)
-    return [(left, np.subtract(1, far)), (np.add(left, 1), far)]
+    distance = np.subtract(x, left)
+    return [(left, np.subtract(1, distance)), (np.add(left, 1), distance)]
 
 
 def _cubic_taps(x: Any, size: int, padding: int, align: bool) -> list[tuple[Any, Any]]:
     left = np.floor(x)
-    far = np.subtract(x, left)
-    a = -0.75
+    to_left = np.subtract(x, left)
+    a = -0.75  # of Keys' cubic kernel
 
     def near(t: Any) -> Any:
         return np.add(np.multiply(np.multiply(np.subtract(np.multiply(a + 2, t), a + 3), t), t), 1)
 
-    def distant(t: Any) -> Any:
+    def far(t: Any) -> Any:
         return np.multiply(np.subtract(np.multiply(np.add(np.multiply(np.subtract(t, 5), t), 8), t), 4), a)
 
-    rest = np.subtract(1, far)
-    weights = (distant(np.add(far, 1)), near(far), near(rest), distant(np.add(rest, 1)))
-    return [(_brought_in(np.add(left, k - 1), size, padding, align), w) for k, w in enumerate(weights)]
+    to_right = np.subtract(1, to_left)
+    weights = (far(np.add(to_left, 1)), near(to_left), near(to_right), far(np.add(to_right, 1)))
+    return [(_padded(np.add(left, k - 1), size, padding, align), w) for k, w in enumerate(weights)]
 
 
 def _sampled(input: Any, grid: Any, mode: int, padding: int, align: bool) -> Any:
     type = type_of(input)
     sizes, n = type.shape[2:], type.ndim - 2
-    between = type_of(grid).shape[1:-1]
-    shape = (*type.shape[:2], *between)
+    points_shape = type_of(grid).shape[1:-1]
+    shape = (*type.shape[:2], *points_shape)
     if not prod(shape):
         return np.zeros(shape, type.dtype)
     kind = fdtypes.float32 if type.dtype.itemsize == 2 else type.dtype
     x = np.astype(reshape(input, shape=(*type.shape[:2], prod(sizes))), kind)
-    points = np.astype(reshape(grid, shape=(type.shape[0], prod(between), n)), kind)
+    points = np.astype(reshape(grid, shape=(type.shape[0], prod(points_shape), n)), kind)
     at = [_unnormalized(np.at(points)[:, :, n - 1 - d].get(), sizes[d], align) for d in range(n)]
     if mode != 2:
-        at = [_brought_in(a, size, padding, align) for a, size in zip(at, sizes)]
+        at = [_padded(a, size, padding, align) for a, size in zip(at, sizes)]
     if mode == 1:
-        found = _read(x, [np.rint(a) for a in at], sizes)
+        found = _elements(x, [np.rint(a) for a in at], sizes)
     elif mode == 2:
-        found = _weighed(x, [_cubic_taps(a, size, padding, align) for a, size in zip(at, sizes)], sizes)
+        found = _weighted_sum(x, [_cubic_taps(a, size, padding, align) for a, size in zip(at, sizes)], sizes)
     else:
-        found = _weighed(x, [_linear_taps(a) for a in at], sizes)
+        found = _weighted_sum(x, [_linear_taps(a) for a in at], sizes)
     return np.astype(reshape(found, shape=shape), type.dtype)
 
 
@@ -141,16 +142,16 @@ def _sampled(input: Any, grid: Any, mode: int, padding: int, align: bool) -> Any
 
 
 def _check_sampler(input: Tensor, grid: Tensor) -> None:
-    size, wanted = tuple(input.shape), tuple(grid.shape)
-    if not size or not wanted or size[0] != wanted[0]:
+    size, grid_size = tuple(input.shape), tuple(grid.shape)
+    if not size or not grid_size or size[0] != grid_size[0]:
         raise RuntimeError(
             "grid_sampler(): expected grid and input to have same batch size, but got input with sizes "
-            f"{size_text(size)} and grid with sizes {size_text(wanted)}"
+            f"{size_text(size)} and grid with sizes {size_text(grid_size)}"
         )
-    if wanted[-1] != len(size) - 2:
+    if grid_size[-1] != len(size) - 2:
         raise RuntimeError(
             f"grid_sampler(): expected grid to have size {len(size) - 2} in last dimension, but got grid with sizes "
-            f"{size_text(wanted)}"
+            f"{size_text(grid_size)}"
         )
     empty = next((d for d in range(2, len(size)) if size[d] <= 0), None)
     if empty is not None:
@@ -173,10 +174,7 @@ def _check_dims(n: int) -> Callable[..., None]:
         if input.dtype is not grid.dtype:
             raise RuntimeError(f"expected scalar type {input.dtype.scalar_name} but found {grid.dtype.scalar_name}")
         if not input.dtype.is_floating_point:
-            raise NotImplementedError(
-                f'"grid_sampler_{n}d_cpu{"_kernel_impl" if n == 2 else ""}" not implemented for '
-                f"'{input.dtype.scalar_name}'"
-            )
+            raise lacks(f"grid_sampler_{n}d_cpu{'_kernel_impl' if n == 2 else ''}", input.dtype)
 
     return check
 
@@ -185,7 +183,7 @@ def _declare(n: int) -> Op:
     def body(input, grid, interpolation_mode, padding_mode, align_corners):
         return _sampled(input, grid, interpolation_mode, padding_mode, align_corners)
 
-    body.__doc__ = f"``grid_sample`` over {n} dimensions, its modes as numbers."
+    body.__doc__ = f"``grid_sample`` over {n} dimensions, with its modes as numbers."
     return aten(
         f"grid_sampler_{n}d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)"
         " -> Tensor",
@@ -209,11 +207,10 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
             "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes "
             f"{size_text(input.shape)} and grid with sizes {size_text(grid.shape)}"
         )
-    found = _SAMPLERS[input.dim() - 2]
-    return found.function(input, grid, interpolation_mode, padding_mode, bool(align_corners))
+    return _SAMPLERS[input.dim() - 2].function(input, grid, interpolation_mode, padding_mode, bool(align_corners))
 
 
-def _not_said() -> None:
+def _warn_align_corners() -> None:
     warn(
         "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
         "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details."
@@ -232,13 +229,13 @@ def grid_sample(
 
     Args:
         input: (batch, channels, height, width), or with a depth before the height.
-        grid: (batch, ..., 2 or 3): for each position of the result x, y (and z), from -1 to 1 across the image.
+        grid: (batch, ..., 2 or 3): x, y (and z) for each position of the result, from -1 to 1 across the image.
         mode: ``bilinear``, ``nearest`` or ``bicubic``.
         padding_mode: the values outside: ``zeros``, the nearest pixel (``border``), or reflections (``reflection``).
         align_corners: whether -1 and 1 are the centres of the outermost pixels rather than their outer edges.
 
     Raises:
-        ValueError: for a mode that does not exist.
+        ValueError: for an unknown mode.
         RuntimeError: for sizes that do not match.
 
     Example:
@@ -256,7 +253,7 @@ def grid_sample(
             f"'{padding_mode}'"
         )
     if align_corners is None:
-        _not_said()
+        _warn_align_corners()
     return grid_sampler(input, grid, MODES.index(mode), PADDINGS.index(padding_mode), bool(align_corners))
 
 
@@ -264,7 +261,7 @@ def grid_sample(
 
 
 def _steps(count: int, align: bool, dtype: Any) -> numpy.ndarray:
-    """``count`` positions from -1 to 1, the outermost at the ends or half a step inside."""
+    """``count`` positions from -1 to 1; the outermost are at the ends (``align``) or half a step inside."""
     if count <= 1:
         return numpy.zeros(count, dtype)
     steps = numpy.linspace(-1, 1, count, dtype=dtype)
@@ -290,8 +287,8 @@ def affine_grid_generator(theta, size, align_corners):
     dtype = type_of(theta).dtype
     spatial = size[2:]
     n = len(spatial)
-    places = numpy.meshgrid(*(_steps(s, align_corners, dtype) for s in spatial), indexing="ij")
-    base = numpy.stack([*places[::-1], numpy.ones(spatial, dtype)], -1).reshape(prod(spatial), n + 1)
+    positions = numpy.meshgrid(*(_steps(s, align_corners, dtype) for s in spatial), indexing="ij")
+    base = numpy.stack([*positions[::-1], numpy.ones(spatial, dtype)], -1).reshape(prod(spatial), n + 1)
     grid = np.matmul(np.asarray(base), np.swapaxes(theta, 1, 2))
     return reshape(grid, shape=(size[0], *spatial, n))
 
@@ -332,7 +329,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     """
     _check_theta(theta, size)
     if align_corners is None:
-        _not_said()
+        _warn_align_corners()
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     if align_corners and 1 in size[2:]:

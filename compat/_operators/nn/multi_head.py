@@ -19,10 +19,10 @@ from compat._operators.shape.cat_stack import cat
 
 @function("nn.functional._none_or_dtype")
 def none_or_dtype(input: Tensor | None) -> dtypes.dtype | None:
-    """The dtype of a mask; None of none.
+    """The dtype of a mask, None for None.
 
     Raises:
-        RuntimeError: for another dtype.
+        RuntimeError: for a value that is neither a tensor nor None.
     """
     if input is None:
         return None
@@ -36,14 +36,14 @@ def canonical_mask(
     mask: Tensor | None, mask_name: str, other_type: dtypes.dtype | None, other_name: str, target_type: dtypes.dtype,
     check_other: bool = True,
 ) -> Tensor | None:  # fmt: skip
-    """A mask as numbers to add: of booleans, ``-inf`` where they are True.
+    """A mask as numbers that are added to scores: a boolean mask becomes ``-inf`` where it is True.
 
     Args:
-        mask_name: its name in messages.
-        other_type: the dtype of another mask, which should be the same.
+        mask_name: the name of the mask in messages.
+        other_type: the dtype of another mask, which should have the same dtype.
         other_name: the name of the other mask in messages.
-        target_type: the dtype of the numbers.
-        check_other: whether to warn where dtypes differ.
+        target_type: the dtype of the numbers that a boolean mask becomes.
+        check_other: whether to warn if the dtypes of the masks differ.
 
     Raises:
         AssertionError: for a mask of integers.
@@ -74,28 +74,28 @@ def _batched(query: Tensor, key: Tensor, value: Tensor, padding: Any, mask: Any,
         )
     if mask is not None and mask.dim() not in (2, 3):
         raise AssertionError(f"{start}`attn_mask` to be `None`, 2-D or 3-D but found {mask.dim()}-D tensor instead")
-    wanted = (num_heads, query.shape[0], key.shape[0])
-    if n == 2 and mask is not None and mask.dim() == 3 and tuple(mask.shape) != wanted:
-        raise AssertionError(f"Expected `attn_mask` shape to be {wanted} but got {mask.shape}")
+    shape = (num_heads, query.shape[0], key.shape[0])
+    if n == 2 and mask is not None and mask.dim() == 3 and tuple(mask.shape) != shape:
+        raise AssertionError(f"Expected `attn_mask` shape to be {shape} but got {mask.shape}")
     return n == 3
 
 
-def _in_three(mask: Tensor | None, batch: int, rows: int, columns: int) -> Tensor | None:
+def _as_3d(mask: Tensor | None, batch: int, rows: int, columns: int) -> Tensor | None:
     """A mask as a 3-d tensor."""
     if mask is None:
         return None
-    wanted = (rows, columns) if mask.dim() == 2 else (batch, rows, columns)
-    if tuple(mask.shape) != wanted:
-        raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should be {wanted}.")
+    shape = (rows, columns) if mask.dim() == 2 else (batch, rows, columns)
+    if tuple(mask.shape) != shape:
+        raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should be {shape}.")
     return mask.unsqueeze(0) if mask.dim() == 2 else mask
 
 
-def _widened(mask: Tensor | None) -> Tensor | None:
-    """A mask for one more key, which is not masked."""
+def _extended(mask: Tensor | None) -> Tensor | None:
+    """A mask extended by a key that is not masked."""
     return None if mask is None else names_of("F")["pad"](mask, (0, 1))
 
 
-def _merged(mask: Tensor | None, padding: Tensor | None, num_heads: int) -> Tensor | None:
+def _with_padding(mask: Tensor | None, padding: Tensor | None, num_heads: int) -> Tensor | None:
     if padding is None:
         return mask
     n, columns = padding.shape
@@ -107,37 +107,37 @@ def _merged(mask: Tensor | None, padding: Tensor | None, num_heads: int) -> Tens
 
 
 def _unpacked(packed: Tensor, count: int, width: int) -> list[Tensor]:
-    """Several projections that were computed as one, each with its own memory."""
+    """Projections that were computed as one product, each in memory of its own."""
     parts = packed.unflatten(-1, (count, width)).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
     return [parts[i] for i in range(count)]
 
 
 def _projected(query: Tensor, key: Tensor, value: Tensor, weight: Tensor | None, bias: Tensor | None) -> list[Tensor]:
-    """Queries, keys and values times one matrix for all three: as one product for equal operands."""
+    """Queries, keys and values times the parts of one matrix; equal operands are multiplied in one product."""
     if weight is None:
         raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
     width = query.shape[-1]
     if key is value and query is key:
         return _unpacked(linear(query, weight, bias), 3, width)
     if key is value:
-        first, rest = weight.split([width, 2 * width])
-        first_bias, rest_bias = (None, None) if bias is None else bias.split([width, 2 * width])
-        alone = linear(query, first, first_bias)
-        return [alone, *_unpacked(linear(key, rest, rest_bias), 2, width)]
+        weight_q, weight_kv = weight.split([width, 2 * width])
+        bias_q, bias_kv = (None, None) if bias is None else bias.split([width, 2 * width])
+        q = linear(query, weight_q, bias_q)
+        return [q, *_unpacked(linear(key, weight_kv, bias_kv), 2, width)]
     biases = (None,) * 3 if bias is None else bias.chunk(3)
     return [linear(x, w, b) for x, w, b in zip((query, key, value), weight.chunk(3), biases)]
 
 
-def _projected_apart(operands: tuple[Tensor, ...], weights: tuple[Any, ...], bias: Tensor | None) -> list[Tensor]:
-    """As ``_projected``, with a matrix for each."""
+def _projected_separately(operands: tuple[Tensor, ...], weights: tuple[Any, ...], bias: Tensor | None) -> list[Tensor]:
+    """Queries, keys and values times separate matrices."""
     for name, w in zip("qkv", weights):
         if w is None:
             raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
     width = operands[0].shape[-1]
     for name, x, w in zip(("query", "key", "value"), operands, weights):
-        wanted = (width, x.shape[-1])
-        if tuple(w.shape) != wanted:
-            raise AssertionError(f"expecting {name} weights shape of {wanted}, but got {w.shape}")
+        shape = (width, x.shape[-1])
+        if tuple(w.shape) != shape:
+            raise AssertionError(f"expecting {name} weights shape of {shape}, but got {w.shape}")
     biases = (None,) * 3 if bias is None else bias.chunk(3)
     for name, b in zip(("query", "key", "value"), biases):
         if b is not None and tuple(b.shape) != (width,):
@@ -146,7 +146,7 @@ def _projected_apart(operands: tuple[Tensor, ...], weights: tuple[Any, ...], bia
 
 
 def _with_biases(k: Tensor, v: Tensor, bias_k: Any, bias_v: Any, static_k: Any, static_v: Any) -> tuple[Tensor, Tensor]:
-    """The keys and values with a learned additional one."""
+    """The keys and values with an additional learned key and value."""
     for name, static in (("key", static_k), ("value", static_v)):
         if static is not None:
             raise AssertionError(f"bias cannot be added to static {name}.")
@@ -155,7 +155,7 @@ def _with_biases(k: Tensor, v: Tensor, bias_k: Any, bias_v: Any, static_k: Any, 
 
 
 def _by_head(x: Tensor, static: Tensor | None, name: str, batch: int, width: int) -> Tensor:
-    """``(batch * heads, length, width)`` from ``(length, batch, heads * width)``, or a given static value."""
+    """``static``, or ``(batch * heads, length, width)`` from ``(length, batch, heads * width)``."""
     if static is None:
         return x.view(x.shape[0], batch, width).transpose(0, 1)
     if static.shape[0] != batch:
@@ -172,11 +172,11 @@ def _with_zero(x: Tensor) -> Tensor:
 # ---------------------------------------------------------------- attention
 
 
-def _weighed(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float) -> tuple[Tensor, Tensor]:
+def _attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float) -> tuple[Tensor, Tensor]:
     """The attended values and the weights, from ``(batch, length, width)``."""
     scaled = q * math.sqrt(1.0 / float(q.shape[-1]))
-    turned = k.transpose(-2, -1)
-    scores = bmm(scaled, turned) if mask is None else baddbmm(mask, scaled, turned)
+    k = k.transpose(-2, -1)
+    scores = bmm(scaled, k) if mask is None else baddbmm(mask, scaled, k)
     weights = scores.softmax(-1)
     if dropout_p > 0.0:
         weights = names_of("F")["dropout"](weights, dropout_p)
@@ -207,7 +207,7 @@ def multi_head_attention_forward(
     v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None,
     average_attn_weights: bool = True, is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-    """The function of ``nn.MultiheadAttention``.
+    """Multi-head attention with the projections of queries, keys, values and outputs; see ``nn.MultiheadAttention``.
 
     Args:
         query: ``(l, n, e)``, or ``(l, e)`` without batch.
@@ -215,17 +215,17 @@ def multi_head_attention_forward(
         embed_dim_to_check: the expected ``e``.
         in_proj_weight: ``(3 * e, e)``; or, with ``use_separate_proj_weight``, ``q_proj_weight``, ``k_proj_weight``
             and ``v_proj_weight``.
-        bias_k, bias_v: ``(1, 1, e)``: an additional key and value.
+        bias_k, bias_v: ``(1, 1, e)``, an additional key and value.
         add_zero_attn: whether to add a key and value of zeros.
-        key_padding_mask: ``(n, s)``: True, or ``-inf``, for keys to ignore.
-        attn_mask: ``(l, s)`` or ``(n * num_heads, l, s)``, likewise.
+        key_padding_mask: ``(n, s)``: True or ``-inf`` for keys to ignore; other numbers are added to the scores.
+        attn_mask: ``(l, s)`` or ``(n * num_heads, l, s)``, with the same meaning.
         static_k, static_v: ``(n * num_heads, s, e / num_heads)``, instead of projected ones.
         average_attn_weights: whether the weights are the mean over the heads.
-        is_causal: a hint that ``attn_mask`` is the causal one.
+        is_causal: a hint that ``attn_mask`` is the causal mask.
 
     Returns:
-        The output, of the size of ``query``, and the weights, ``(n, l, s)`` or ``(n, num_heads, l, s)``; None for these
-        unless ``need_weights``.
+        The output, of the size of ``query``, and the weights, ``(n, l, s)`` or ``(n, num_heads, l, s)``; None instead
+        of weights unless ``need_weights``.
 
     Raises:
         AssertionError: if sizes do not match.
@@ -249,15 +249,15 @@ def multi_head_attention_forward(
         is_causal = is_causal and padding is None
     _check_sizes(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
     if use_separate_proj_weight:
-        weights3 = (q_proj_weight, k_proj_weight, v_proj_weight)
-        q, k, v = _projected_apart((query, key, value), weights3, in_proj_bias)
+        projections = (q_proj_weight, k_proj_weight, v_proj_weight)
+        q, k, v = _projected_separately((query, key, value), projections, in_proj_bias)
     else:
         q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias)
     batch, per_head = n * num_heads, width // num_heads
-    mask = _in_three(mask, batch, rows, key.shape[0])
+    mask = _as_3d(mask, batch, rows, key.shape[0])
     if bias_k is not None and bias_v is not None:
         k, v = _with_biases(k, v, bias_k, bias_v, static_k, static_v)
-        mask, padding = _widened(mask), _widened(padding)
+        mask, padding = _extended(mask), _extended(padding)
     elif bias_k is not None:
         raise AssertionError("bias_k is set but bias_v is None")
     elif bias_v is not None:
@@ -265,9 +265,9 @@ def multi_head_attention_forward(
     q = _by_head(q, None, "", batch, per_head)
     k, v = _by_head(k, static_k, "static_k", batch, per_head), _by_head(v, static_v, "static_v", batch, per_head)
     if add_zero_attn:
-        k, v, mask, padding = _with_zero(k), _with_zero(v), _widened(mask), _widened(padding)
+        k, v, mask, padding = _with_zero(k), _with_zero(v), _extended(mask), _extended(padding)
     _check_padding(padding, n, k.shape[1])
-    mask = _merged(mask, padding, num_heads)
+    mask = _with_padding(mask, padding, num_heads)
     attend = _with_weights if need_weights else _without_weights
     attended, weights = attend(q, k, v, mask, dropout_p if training else 0.0, is_causal, n, num_heads)
     output = linear(attended, out_proj_weight, out_proj_bias)
@@ -293,7 +293,7 @@ def _with_weights(
 ) -> tuple[Tensor, Tensor]:
     """The attended values as rows, ``(l * n, e)``, and the weights."""
     _, rows, per_head = q.shape
-    attended, weights = _weighed(q, k, v, mask, dropout_p)
+    attended, weights = _attention(q, k, v, mask, dropout_p)
     merged = attended.transpose(0, 1).reshape(rows * n, heads * per_head)
     return merged, weights.view(n, heads, rows, k.shape[1])
 

@@ -10,13 +10,14 @@ from compat._core.memory.strides import channels_last_strides, is_channels_last
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Gradients
 from compat._core.operators.op import aten
+from compat._core.operators.opmath import single
 from compat._core.tensor import capture_checks
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms import vmap_checks
 from compat._core.transforms.grad_mode import mode, no_grad
 from compat._core.types import dtype
-from compat._core.types.errors import size_text
+from compat._core.types.errors import lacks, size_text
 from compat._operators.create.copy_to_fill import contiguous, suggested_format
 from compat._operators.reduction.sum_mean_var import reduce
 from funcgrad import numpy as np
@@ -28,14 +29,7 @@ from funcgrad.primitives.shape import reshape
 
 Axes = tuple[int, ...]
 
-# ---------------------------------------------------------------- shared parts
-
-_HALVES = (fdtypes.float16, fdtypes.bfloat16)
-
-
-def _wide(x: Any) -> Any:
-    """float16 and bfloat16 as float32, since many elements are summed."""
-    return np.astype(x, fdtypes.float32) if x is not None and type_of(x).dtype in _HALVES else x
+# ---------------------------------------------------------------- helpers
 
 
 def _count(x: Any, axes: Axes) -> int:
@@ -47,15 +41,15 @@ def _mean(x: Any, axes: Axes) -> Any:
 
 
 def _statistics(x: Any, axes: Axes) -> tuple[Any, Any]:
-    """The mean and the variance over axes, which are kept."""
+    """The mean and the variance over axes, which are kept with size 1."""
     mean = _mean(x, axes)
     return mean, _mean(e.square(np.subtract(x, mean)), axes)
 
 
 def _fused(x: Any, mean: Any, inverse: Any) -> Any:
-    """``(x - mean) * inverse`` as PyTorch does in half precision: ``x * inverse`` less a product, rounded once."""
+    """``(x - mean) * inverse`` as ``x * inverse - shift``, rounded once, as PyTorch computes it in half precision."""
     shift = np.multiply(mean, inverse)
-    x, inverse, shift = (np.astype(v, fdtypes.float64) for v in (x, inverse, shift))  # in which that product is exact
+    x, inverse, shift = (np.astype(v, fdtypes.float64) for v in (x, inverse, shift))  # so that the product is exact
     return np.astype(np.subtract(np.multiply(x, inverse), shift), fdtypes.float32)
 
 
@@ -65,18 +59,18 @@ def _affine(x: Any, weight: Any, bias: Any) -> Any:
 
 
 def _gradient(ct: Any, x: Any, mean: Any, inverse: Any, axes: Axes, ct_mean: Any, ct_inverse: Any) -> Any:
-    """The gradient through ``(x - mean) * inverse``, and through the two statistics as separate results.
+    """The gradient of ``x``, given those of ``(x - mean) * inverse`` and of the two statistics as separate results.
 
     The gradients of the statistics make the backward differentiable.
     """
     scaled = np.multiply(np.subtract(x, mean), inverse)
     centred = np.subtract(np.subtract(ct, _mean(ct, axes)), np.multiply(scaled, _mean(np.multiply(ct, scaled), axes)))
-    own = np.multiply(np.multiply(e.square(inverse), scaled), np.divide(ct_inverse, _count(x, axes)))
-    return np.add(np.multiply(inverse, centred), np.subtract(np.divide(ct_mean, _count(x, axes)), own))
+    of_inverse = np.multiply(np.multiply(e.square(inverse), scaled), np.divide(ct_inverse, _count(x, axes)))
+    return np.add(np.multiply(inverse, centred), np.subtract(np.divide(ct_mean, _count(x, axes)), of_inverse))
 
 
 def _memory_order(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    """The first result is channels-last if the input is."""
+    """The strides of the results: the first one is channels-last if the input is."""
     layout = operands["input"]
     channels_last = is_channels_last(layout.size, layout.stride) or is_channels_last(layout.size, layout.stride, 5)
     keep = channels_last and not layout.contiguous
@@ -84,10 +78,7 @@ def _memory_order(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
 
 
 def _check_dtypes(input: Tensor, *parameters: Tensor | None) -> None:
-    """Checks that the parameters' dtype is the input's, or float32 for float16 and bfloat16.
-
-    The first parameter decides which.
-    """
+    """Checks that the parameters have the dtype of the input, or all float32 for float16 and bfloat16."""
     found = [p.dtype for p in parameters if p is not None]
     if not found:
         return
@@ -103,20 +94,20 @@ def _check_dtypes(input: Tensor, *parameters: Tensor | None) -> None:
 
 def _check_floating(kernel: str, input: Tensor) -> None:
     if not input.dtype.is_floating_point:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
+        raise lacks(kernel, input.dtype)
 
 
-# ---------------------------------------------------------------- layers
+# ---------------------------------------------------------------- layer normalization
 
 
-def check_shape(input: Tensor, normalized_shape: tuple[int, ...], star: str, **parameters: Tensor | None) -> None:
-    """Checks that a tensor ends with the normalized sizes, and that the parameters have them.
+def check_shape(input: Tensor, normalized_shape: tuple[int, ...], prefix: str, **parameters: Tensor | None) -> None:
+    """Checks that the last dimensions of a tensor, and the parameters, have the normalized sizes.
 
     Args:
-        star: the prefix of these sizes in messages.
+        prefix: the text before the normalized sizes in messages.
 
     Raises:
-        RuntimeError: naming the sizes.
+        RuntimeError: if a shape differs.
     """
     if not normalized_shape:
         raise RuntimeError(
@@ -132,7 +123,7 @@ def check_shape(input: Tensor, normalized_shape: tuple[int, ...], star: str, **p
     if tuple(input.shape[-len(normalized_shape) :]) != normalized_shape:
         raise RuntimeError(
             f"Given normalized_shape={size_text(normalized_shape)}, expected input with shape "
-            f"[{star}{', '.join(map(str, normalized_shape))}], but got input of size{size_text(input.shape)}"
+            f"[{prefix}{', '.join(map(str, normalized_shape))}], but got input of size{size_text(input.shape)}"
         )
 
 
@@ -155,26 +146,26 @@ def _last_axes(x: Any, shape: tuple[int, ...]) -> Axes:
 )  # fmt: skip
 def native_layer_norm(input, normalized_shape, weight, bias, eps):
     axes = _last_axes(input, normalized_shape)
-    x = _wide(input)
+    x = single(input)
     mean, variance = _statistics(x, axes)
     inverse = e.rsqrt(np.add(variance, eps))
     standard = np.multiply(np.subtract(x, mean), inverse) if x is input else _fused(x, mean, inverse)
-    out = _affine(standard, _wide(weight), _wide(bias))
-    noted = type_of(input if weight is None else weight).dtype
-    return np.astype(out, type_of(input).dtype), np.astype(mean, noted), np.astype(inverse, noted)
+    out = _affine(standard, single(weight), single(bias))
+    stats_dtype = type_of(input if weight is None else weight).dtype
+    return np.astype(out, type_of(input).dtype), np.astype(mean, stats_dtype), np.astype(inverse, stats_dtype)
 
 
 @native_layer_norm.backward
 def native_layer_norm_backward(ct0, ct1, ct2, input, normalized_shape, weight, bias, result1, result2):
     axes = _last_axes(input, normalized_shape)
-    ct, x, mean, inverse = (_wide(v) for v in (ct0, input, result1, result2))
-    through = ct if weight is None else np.multiply(ct, _wide(weight))
-    grad = _gradient(through, x, mean, inverse, axes, _wide(ct1), _wide(ct2))
-    # At least one row, so that the gradient of the bias is a separate tensor.
+    ct, x, mean, inverse = (single(v) for v in (ct0, input, result1, result2))
+    ct_normalized = ct if weight is None else np.multiply(ct, single(weight))
+    grad = _gradient(ct_normalized, x, mean, inverse, axes, single(ct1), single(ct2))
+    # Also for one row the gradient of the bias is a new array.
     rows = (math.prod(type_of(x).shape[: axes[0]]), *normalized_shape)
     scaled = np.multiply(np.subtract(x, mean), inverse)
-    by_weight = None if weight is None else np.sum(np.reshape(np.multiply(ct, scaled), rows), 0)
-    return grad, by_weight, None if bias is None else np.sum(np.reshape(ct, rows), 0)
+    grad_weight = None if weight is None else np.sum(np.reshape(np.multiply(ct, scaled), rows), 0)
+    return grad, grad_weight, None if bias is None else np.sum(np.reshape(ct, rows), 0)
 
 
 @composite(
@@ -183,7 +174,7 @@ def native_layer_norm_backward(ct0, ct1, ct2, input, normalized_shape, weight, b
     names="torch.native_layer_norm",
 )
 def layer_norm_and_statistics(input, normalized_shape, weight, bias, eps):
-    """As ``torch.nn.functional.layer_norm``; also the means and the inverses of the deviations."""
+    """As ``torch.nn.functional.layer_norm``, with the means and the inverses of the standard deviations."""
     out, mean, inverse = native_layer_norm.function(input, tuple(normalized_shape), weight, bias, eps)
     return out, mean.detach(), inverse.detach()
 
@@ -198,13 +189,12 @@ def layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
     eps: float = 1e-5, cudnn_enable: bool = True,
 ) -> Tensor:  # fmt: skip
-    """The input minus its mean, over its standard deviation, along its last dimensions; times ``weight``, plus
-    ``bias``.
+    """Normalizes the last dimensions to mean 0 and standard deviation 1; times ``weight``, plus ``bias``.
 
     Args:
-        normalized_shape: the sizes of those dimensions.
+        normalized_shape: the sizes of the normalized dimensions.
         weight, bias: of that shape.
-        eps: added to the variance.
+        eps: a number that is added to the variance.
 
     Raises:
         RuntimeError: for sizes or dtypes that do not match.
@@ -219,7 +209,7 @@ def layer_norm(
     return native_layer_norm.function(input, tuple(normalized_shape), weight, bias, eps)[0]
 
 
-# ---------------------------------------------------------------- groups
+# ---------------------------------------------------------------- group normalization
 
 
 def _grouped(x: Any, N: int, group: int) -> Any:
@@ -227,7 +217,7 @@ def _grouped(x: Any, N: int, group: int) -> Any:
 
 
 def _by_channel(x: Any, like: Any) -> Any:
-    """A value per channel, to broadcast against (N, C, ...)."""
+    """One value per channel, in a shape that broadcasts against ``like``, (N, C, ...)."""
     return reshape(x, shape=(1, type_of(x).size, *(1,) * (type_of(like).ndim - 2)))
 
 
@@ -239,12 +229,12 @@ def _check_channels(shape: Sequence[int], num_groups: int, channels: int, weight
             "Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{size_text(shape)} and num_groups={num_groups}"
         )
-    shown = (0,) if weight is None else weight.shape  # of the bias, too, as in PyTorch
+    first_shape = (0,) if weight is None else weight.shape  # PyTorch's message has it for the bias, too
     for name, p in (("weight", weight), ("bias", bias)):
         if p is not None and tuple(p.shape) != (channels,):
             raise RuntimeError(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
-                f"shape {size_text(shown)} and input of shape {size_text(shape)}"
+                f"shape {size_text(first_shape)} and input of shape {size_text(shape)}"
             )
 
 
@@ -266,35 +256,36 @@ def _check_group(input: Tensor, weight: Any, bias: Any, N: int, C: int, HxW: int
     names="torch.native_group_norm", layout=_memory_order, check=_check_group, out=False,
 )  # fmt: skip
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
-    """``group_norm`` of (N, C, ...), the rest ``HxW`` elements; and each group's mean and inverse deviation (N, group).
+    """``group_norm`` of (N, C, ...) with ``HxW`` elements per channel, and the means and the inverses of the standard
+    deviations of the groups, (N, group).
 
     Example:
         >>> out, mean, inverse = torch.native_group_norm(torch.tensor([[1.0, 3.0]]), None, None, 1, 2, 1, 1, 0.0)
         >>> out, mean, inverse
         (tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))
     """
-    x = _wide(input)
+    x = single(input)
     mean, variance = _statistics(_grouped(x, N, group), (2,))
     inverse = e.rsqrt(np.add(variance, eps))
     scaled = reshape(np.multiply(np.subtract(_grouped(x, N, group), mean), inverse), shape=type_of(input).shape)
-    parts = [None if p is None else _by_channel(_wide(p), input) for p in (weight, bias)]
-    noted = type_of(input if weight is None else weight).dtype
-    stats = [np.astype(reshape(s, shape=(N, group)), noted) for s in (mean, inverse)]
+    parts = [None if p is None else _by_channel(single(p), input) for p in (weight, bias)]
+    stats_dtype = type_of(input if weight is None else weight).dtype
+    stats = [np.astype(reshape(s, shape=(N, group)), stats_dtype) for s in (mean, inverse)]
     return np.astype(_affine(scaled, *parts), type_of(input).dtype), *stats
 
 
 @native_group_norm.backward
 def native_group_norm_backward(ct0, ct1, ct2, input, weight, bias, N, group, result1, result2):
-    ct, x = _wide(ct0), _grouped(_wide(input), N, group)
-    stats = [reshape(_wide(s), shape=(N, group, 1)) for s in (result1, result2, ct1, ct2)]
+    ct, x = single(ct0), _grouped(single(input), N, group)
+    stats = [reshape(single(s), shape=(N, group, 1)) for s in (result1, result2, ct1, ct2)]
     mean, inverse, ct_mean, ct_inverse = stats
-    through = ct if weight is None else np.multiply(ct, _by_channel(_wide(weight), input))
-    grad = _gradient(_grouped(through, N, group), x, mean, inverse, (2,), ct_mean, ct_inverse)
+    ct_normalized = ct if weight is None else np.multiply(ct, _by_channel(single(weight), input))
+    grad = _gradient(_grouped(ct_normalized, N, group), x, mean, inverse, (2,), ct_mean, ct_inverse)
     scaled = reshape(np.multiply(np.subtract(x, mean), inverse), shape=type_of(input).shape)
-    others = tuple(d for d in range(type_of(input).ndim) if d != 1)
-    by_weight = None if weight is None else reduce(r.reduce_sum, np.multiply(ct, scaled), others, False)
-    by_bias = None if bias is None else reduce(r.reduce_sum, ct, others, False)
-    return reshape(grad, shape=type_of(input).shape), by_weight, by_bias
+    axes = _axes_except_channels(input)
+    grad_weight = None if weight is None else reduce(r.reduce_sum, np.multiply(ct, scaled), axes, False)
+    grad_bias = None if bias is None else reduce(r.reduce_sum, ct, axes, False)
+    return reshape(grad, shape=type_of(input).shape), grad_weight, grad_bias
 
 
 @function("F.group_norm")
@@ -305,9 +296,9 @@ def functional_group_norm(
 
     Args:
         input: (N, C, ...).
-        num_groups: the number of groups; divides C.
+        num_groups: the number of groups, a divisor of C.
         weight, bias: (C).
-        eps: added to the variance.
+        eps: a number that is added to the variance.
 
     Raises:
         RuntimeError: for sizes or dtypes that do not match.
@@ -331,7 +322,7 @@ def functional_group_norm(
     names="torch.group_norm",
 )
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
-    """As ``torch.nn.functional.group_norm``, which besides refuses groups of one value.
+    """As ``torch.nn.functional.group_norm``, but groups may have one value.
 
     Raises:
         RuntimeError: for sizes or dtypes that do not match.
@@ -345,10 +336,10 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enable
     return native_group_norm.function(input, weight, bias, n, c, math.prod(spatial), num_groups, eps)[0]
 
 
-# ---------------------------------------------------------------- batches
+# ---------------------------------------------------------------- batch normalization
 
 
-def _others(x: Any) -> Axes:
+def _axes_except_channels(x: Any) -> Axes:
     return tuple(d for d in range(type_of(x).ndim) if d != 1)
 
 
@@ -376,33 +367,33 @@ def _check_batch(input, weight, bias, running_mean, running_var, training, momen
     gradients=Gradients(without="running_mean running_var", constant=(3, 4), detached=(1, 2)),
 )  # fmt: skip
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):  # fmt: skip
-    x, axes = _wide(input), _others(input)
+    x, axes = single(input), _axes_except_channels(input)
     channels = (type_of(input).shape[1],)
     if training:
         mean, variance = _statistics(x, axes)
     else:
-        mean, variance = (_by_channel(_wide(s), input) for s in (running_mean, running_var))
+        mean, variance = (_by_channel(single(s), input) for s in (running_mean, running_var))
     inverse = e.rsqrt(np.add(variance, eps))
-    noted = type_of(input if weight is None else weight).dtype
-    if training:  # the statistics are rounded to the dtype in which they are saved, and then used
-        mean, inverse = (_wide(np.astype(s, noted)) for s in (mean, inverse))
-    parts = [None if p is None else _by_channel(_wide(p), input) for p in (weight, bias)]
+    stats_dtype = type_of(input if weight is None else weight).dtype
+    if training:  # PyTorch uses the statistics rounded to the dtype in which they are saved
+        mean, inverse = (single(np.astype(s, stats_dtype)) for s in (mean, inverse))
+    parts = [None if p is None else _by_channel(single(p), input) for p in (weight, bias)]
     out = np.astype(_affine(np.multiply(np.subtract(x, mean), inverse), *parts), type_of(input).dtype)
     if not training:
         return (out, *[np.zeros((0,), type_of(x).dtype)] * 2)
-    stats = [np.astype(reshape(s, shape=channels), noted) for s in (mean, inverse)]
+    stats = [np.astype(reshape(s, shape=channels), stats_dtype) for s in (mean, inverse)]
     if running_mean is None:
         return (out, *stats)
     unbiased = np.multiply(variance, _count(x, axes) / max(_count(x, axes) - 1, 1))
-    return out, *stats, *(_moved(s, new, momentum) for s, new in ((running_mean, mean), (running_var, unbiased)))
+    return out, *stats, *(_updated(s, new, momentum) for s, new in ((running_mean, mean), (running_var, unbiased)))
 
 
-def _moved(running: Any, new: Any, momentum: Any) -> Any:
-    """A running statistic after an update towards a new value."""
+def _updated(running: Any, new: Any, momentum: Any) -> Any:
+    """A running statistic moved towards a new value."""
     new = reshape(new, shape=type_of(running).shape)
     momentum = np.astype(momentum, type_of(new).dtype)
-    moved = np.add(np.multiply(np.subtract(1.0, momentum), _wide(running)), np.multiply(momentum, new))
-    return np.astype(moved, type_of(running).dtype)
+    updated = np.add(np.multiply(np.subtract(1.0, momentum), single(running)), np.multiply(momentum, new))
+    return np.astype(updated, type_of(running).dtype)
 
 
 @native_batch_norm.backward
@@ -410,18 +401,18 @@ def native_batch_norm_backward(
     ct0: Any, ct1: Any, ct2: Any, input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any,
     training: bool, eps: float, result1: Any, result2: Any,
 ) -> Any:  # fmt: skip
-    ct, x, axes = _wide(ct0), _wide(input), _others(input)
-    through = ct if weight is None else np.multiply(ct, _by_channel(_wide(weight), input))
+    ct, x, axes = single(ct0), single(input), _axes_except_channels(input)
+    ct_normalized = ct if weight is None else np.multiply(ct, _by_channel(single(weight), input))
     if training:
-        mean, inverse, ct_mean, ct_inverse = (_by_channel(_wide(s), input) for s in (result1, result2, ct1, ct2))
-        grad = _gradient(through, x, mean, inverse, axes, ct_mean, ct_inverse)
+        mean, inverse, ct_mean, ct_inverse = (_by_channel(single(s), input) for s in (result1, result2, ct1, ct2))
+        grad = _gradient(ct_normalized, x, mean, inverse, axes, ct_mean, ct_inverse)
     else:
-        mean = _by_channel(_wide(running_mean), input)
-        inverse = e.rsqrt(np.add(_by_channel(_wide(running_var), input), eps))
-        grad = np.multiply(through, inverse)
+        mean = _by_channel(single(running_mean), input)
+        inverse = e.rsqrt(np.add(_by_channel(single(running_var), input), eps))
+        grad = np.multiply(ct_normalized, inverse)
     scaled = np.multiply(np.subtract(x, mean), inverse)
-    by_weight = None if weight is None else reduce(r.reduce_sum, np.multiply(ct, scaled), axes, False)
-    return grad, by_weight, None if bias is None else reduce(r.reduce_sum, ct, axes, False)
+    grad_weight = None if weight is None else reduce(r.reduce_sum, np.multiply(ct, scaled), axes, False)
+    return grad, grad_weight, None if bias is None else reduce(r.reduce_sum, ct, axes, False)
 
 
 def _batch_norm(
@@ -434,7 +425,7 @@ def _batch_norm(
     momentum: float,
     eps: float,
 ) -> Tensor:
-    """Normalizes, and updates the running statistics without changing their version."""
+    """Normalizes batches, and updates the running statistics without a version change."""
     for name, running in (("running_mean", running_mean), ("running_var", running_var)):
         if running is not None and mode.grad and running.requires_grad:
             raise RuntimeError(
@@ -445,13 +436,17 @@ def _batch_norm(
         out = input.clone()
         out = out if weight is None else out * weight[0]
         return out if bias is None else out + bias[0]
-    whole = names_of("torch")["native_batch_norm"]  # which modes intercept
-    normalized: Tensor = whole(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+    op = names_of("torch")["native_batch_norm"]  # the function that modes intercept
+    normalized: Tensor = op(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
     return normalized
 
 
-def _keep(statistics: Sequence[tuple[Tensor, Tensor]]) -> None:
-    """Writes running statistics without a version change; under ``vmap`` they must be batched."""
+def _write_statistics(statistics: Sequence[tuple[Tensor, Tensor]]) -> None:
+    """Writes running statistics without a version change.
+
+    Raises:
+        RuntimeError: for statistics that are shared by the batch elements of a ``vmap``.
+    """
     for running, new in statistics:
         if not set(vmap_checks.maps(new._storage_.buffer)) <= set(vmap_checks.maps(running._storage_.buffer)):
             raise RuntimeError(_SHARED_STATISTICS)
@@ -478,12 +473,12 @@ _SHARED_STATISTICS = (
     names="torch.native_batch_norm",
 )
 def batch_norm_and_statistics(input, weight, bias, running_mean, running_var, training, momentum, eps):
-    """As ``torch.nn.functional.batch_norm``; also the means that were used and the inverses of the deviations, which
-    are empty unless ``training``."""
-    out, mean, inverse, *moved = native_batch_norm.function(
+    """As ``torch.nn.functional.batch_norm``, with the means and the inverses of the standard deviations of the batch,
+    which are empty unless ``training``."""
+    out, mean, inverse, *updated = native_batch_norm.function(
         input, weight, bias, running_mean, running_var, bool(training), float(momentum), eps
     )
-    _keep([(r, new) for r, new in zip((running_mean, running_var), moved) if r is not None])
+    _write_statistics([(r, new) for r, new in zip((running_mean, running_var), updated) if r is not None])
     return out, mean.detach(), inverse.detach()
 
 
@@ -492,19 +487,20 @@ def batch_norm(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
     bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
-    """The input minus the mean of its channel, over the standard deviation; times ``weight``, plus ``bias``.
+    """Normalizes channels to mean 0 and standard deviation 1; times ``weight``, plus ``bias``.
 
     Args:
         input: (N, C, ...).
-        running_mean, running_var: (C): used unchanged, or, in ``training``, updated towards those of this batch.
+        running_mean, running_var: (C): the statistics, or, with ``training``, tensors to update.
         weight, bias: (C).
-        training: whether the batch's own statistics are used.
-        momentum: the factor of the update of running statistics.
-        eps: added to the variance.
+        training: whether to use the statistics of the batch.
+        momentum: the weight of the statistics of the batch in the update.
+        eps: a number that is added to the variance.
 
     Raises:
-        ValueError: in training, for a single value per channel, and unless ``eps`` is positive; else if it is negative.
-        RuntimeError: for sizes that do not match, missing statistics, and running ones that require grad.
+        ValueError: with ``training``, for one value per channel and for ``eps`` that is not positive; else for negative
+            ``eps``.
+        RuntimeError: for sizes that do not match, and running statistics that are missing or require grad.
 
     Example:
         >>> torch.nn.functional.batch_norm(torch.tensor([[1.0], [3.0]]), None, None, training=True)
@@ -530,7 +526,7 @@ def batch_norm_positional(input, weight, bias, running_mean, running_var, traini
     return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
-# ---------------------------------------------------------------- instances
+# ---------------------------------------------------------------- instance normalization
 
 
 @function("F.instance_norm")
@@ -538,13 +534,14 @@ def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
-    """``batch_norm`` of each sample separately; arguments as there.
+    """``batch_norm`` of each sample separately.
 
     Args:
-        use_input_stats: whether the samples' own statistics are used.
+        use_input_stats: whether to use the statistics of each sample.
+        input, running_mean, running_var, weight, bias, momentum, eps: the arguments of ``batch_norm``.
 
     Raises:
-        ValueError: for a single value per channel of a sample, if its own statistics are used.
+        ValueError: with ``use_input_stats``, for one value per channel of a sample.
 
     Example:
         >>> torch.nn.functional.instance_norm(torch.tensor([[[1.0, 3.0]]]), eps=0.0)
@@ -556,9 +553,9 @@ def instance_norm(
     means, variances, weights, biases = (
         None if t is None else t.repeat(n) for t in (running_mean, running_var, weight, bias)
     )
-    seen = input.contiguous().view(1, n * c, *spatial)
-    out = _batch_norm(seen, means, variances, weights, biases, use_input_stats, momentum, eps)
+    samples_as_channels = input.contiguous().view(1, n * c, *spatial)
+    out = _batch_norm(samples_as_channels, means, variances, weights, biases, use_input_stats, momentum, eps)
     if use_input_stats:
-        kept = ((running_mean, means), (running_var, variances))
-        _keep([(r, each.view(n, c).mean(0)) for r, each in kept if r is not None and each is not None])
+        pairs = ((running_mean, means), (running_var, variances))
+        _write_statistics([(r, each.view(n, c).mean(0)) for r, each in pairs if r is not None and each is not None])
     return out.view(n, c, *spatial)

@@ -1,4 +1,4 @@
-"""Sequences of different lengths as one tensor: padded, or packed step by step."""
+"""Sequences of different lengths as one tensor: padded, or packed (the rows of all sequences, step by step)."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from funcgrad.primitives.indexing import take as take_slices
 from funcgrad.primitives.shape import iota, moved, reshape
 
 
-def packed_places(batch_sizes: Any, total: int, batch: int) -> Any:
-    """The indices of packed rows among (steps * batch)."""
+def packed_indices(batch_sizes: Any, total: int, batch: int) -> Any:
+    """The indices of packed rows among the (steps * batch) rows of a padded tensor."""
     steps = type_of(batch_sizes).size
     ends = np.cumsum(batch_sizes)
     rows = iota(shape=(total,), axis=0, dtype=fdtypes.int64)
     step = np.sum(np.greater_equal(reshape(rows, shape=(total, 1)), reshape(ends, shape=(1, steps))), 1)
-    among = np.subtract(rows, take_slices(np.subtract(ends, batch_sizes), step, axis=0, mode="clip"))
-    return np.add(np.multiply(step, batch), among)
+    sequence = np.subtract(rows, take_slices(np.subtract(ends, batch_sizes), step, axis=0, mode="clip"))
+    return np.add(np.multiply(step, batch), sequence)
 
 
-def spread(rows: Any, places: Any, steps: int, batch: int) -> Any:
+def padded_rows(rows: Any, indices: Any, steps: int, batch: int) -> Any:
     """Packed rows as (steps, batch, ...), zero elsewhere."""
     width = type_of(rows).shape[1:]
-    padded = np.at(np.zeros((steps * batch, *width), type_of(rows).dtype))[places].add(rows)
+    padded = np.at(np.zeros((steps * batch, *width), type_of(rows).dtype))[indices].add(rows)
     return reshape(padded, shape=(steps, batch, *width))
 
 
-def gathered(padded: Any, places: Any) -> Any:
-    """The rows of (steps, batch, ...) at indices ``places``."""
+def gathered(padded: Any, indices: Any) -> Any:
+    """The rows of (steps, batch, ...) at indices."""
     steps, batch, *width = type_of(padded).shape
-    return take_slices(reshape(padded, shape=(steps * batch, *width)), places, axis=0, mode="clip")
+    return take_slices(reshape(padded, shape=(steps * batch, *width)), indices, axis=0, mode="clip")
 
 
 def active_steps(batch_sizes: Any, steps: int, batch: int) -> Any:
@@ -65,62 +65,62 @@ def _pack(input, lengths, steps, total, batch_first):
     step = iota(shape=(steps, 1), axis=0, dtype=fdtypes.int64)
     batch_sizes = np.sum(np.greater(reshape(lengths, shape=(1, type_of(lengths).size)), step), 1)
     steps_first = moved(input, 1, 0) if batch_first else input
-    places = packed_places(batch_sizes, total, type_of(steps_first).shape[1])
-    return gathered(steps_first, places), batch_sizes
+    indices = packed_indices(batch_sizes, total, type_of(steps_first).shape[1])
+    return gathered(steps_first, indices), batch_sizes
 
 
 @_pack.backward
 def _pack_backward(ct0: Any, input: Any, total: int, batch_first: bool, result1: Any) -> Any:
     steps, batch = (type_of(input).shape[i] for i in ((1, 0) if batch_first else (0, 1)))
-    padded = spread(ct0, packed_places(result1, total, batch), steps, batch)
+    padded = padded_rows(ct0, packed_indices(result1, total, batch), steps, batch)
     return moved(padded, 1, 0) if batch_first else padded
 
 
 def row_tables(sizes: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """The indices of packed rows among (steps * batch); and for each of those the packed index, or -1."""
+    """The indices of packed rows among (steps * batch), and for each of these rows its packed index or -1."""
     active = numpy.arange(sizes[0]) < sizes[:, None]
-    places = numpy.flatnonzero(active)
+    indices = numpy.flatnonzero(active)
     sources = numpy.full(active.size, -1)
-    sources[places] = numpy.arange(places.size)
-    return places, sources
+    sources[indices] = numpy.arange(indices.size)
+    return indices, sources
 
 
-def _by_source(rows: Any, sources: Any, steps: int, batch: int) -> Any:
-    """Packed rows as (steps, batch, ...), zero elsewhere; without a scatter, which compiles slowly."""
+def _unpacked(rows: Any, sources: Any, steps: int, batch: int) -> Any:
+    """Packed rows as (steps, batch, ...), zero elsewhere, by a gather, since a scatter compiles slowly."""
     found = take_slices(rows, sources, axis=0, mode="clip")
-    there = reshape(np.greater_equal(sources, 0), shape=(steps * batch, *(1,) * (type_of(rows).ndim - 1)))
-    return reshape(np.where(there, found, e.number(0, found)), shape=(steps, batch, *type_of(rows).shape[1:]))
+    valid = reshape(np.greater_equal(sources, 0), shape=(steps * batch, *(1,) * (type_of(rows).ndim - 1)))
+    return reshape(np.where(valid, found, e.number(0, found)), shape=(steps, batch, *type_of(rows).shape[1:]))
 
 
 @aten(
-    "pack_rows(Tensor self, Tensor places, Tensor sources) -> Tensor",
+    "pack_rows(Tensor self, Tensor indices, Tensor sources) -> Tensor",
     node="PackPaddedSequenceBackward0", saves="input.sym_sizes sources", names="",
-    gradients=Gradients(without="places sources"),
+    gradients=Gradients(without="indices sources"),
 )  # fmt: skip
-def pack_rows(input, places, sources):
+def pack_rows(input, indices, sources):
     """The rows of (steps, batch, ...) that belong to sequences, step by step."""
-    return gathered(input, places)
+    return gathered(input, indices)
 
 
 @pack_rows.backward
 def _pack_rows_backward(ct: Any, input: Any, sources: Any) -> Any:
     steps, batch = type_of(input).shape[:2]
-    return _by_source(ct, sources, steps, batch)
+    return _unpacked(ct, sources, steps, batch)
 
 
 @aten(
-    "spread_rows(Tensor rows, Tensor places, Tensor sources, int steps, int batch) -> Tensor",
-    node="PadPackedSequenceBackward0", saves="rows.sym_sizes places", names="",
-    gradients=Gradients(without="places sources"),
+    "spread_rows(Tensor rows, Tensor indices, Tensor sources, int steps, int batch) -> Tensor",
+    node="PadPackedSequenceBackward0", saves="rows.sym_sizes indices", names="",
+    gradients=Gradients(without="indices sources"),
 )  # fmt: skip
-def spread_rows(rows, places, sources, steps, batch):
+def spread_rows(rows, indices, sources, steps, batch):
     """Packed rows as (steps, batch, ...), zero elsewhere."""
-    return _by_source(rows, sources, steps, batch)
+    return _unpacked(rows, sources, steps, batch)
 
 
 @spread_rows.backward
-def _spread_rows_backward(ct: Any, rows: Any, places: Any) -> Any:
-    return gathered(ct, places)
+def _spread_rows_backward(ct: Any, rows: Any, indices: Any) -> Any:
+    return gathered(ct, indices)
 
 
 @composite(
@@ -141,22 +141,22 @@ def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> 
             f"{lengths.dim()}D {lengths.device.type} {lengths.dtype.scalar_name} tensor"
         )
     batch = input.size(wrap_dim(0 if batch_first else 1, input.dim()))
-    found = array_of(lengths)
-    if found.size != batch:
+    values = array_of(lengths)
+    if values.size != batch:
         raise RuntimeError(
-            f"Expected `len(lengths)` to be equal to batch_size, but got {found.size} (batch_size={batch})"
+            f"Expected `len(lengths)` to be equal to batch_size, but got {values.size} (batch_size={batch})"
         )
-    if (found <= 0).any():
+    if (values <= 0).any():
         raise RuntimeError(
             "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
         )
-    if (found[1:] > found[:-1]).any():
+    if (values[1:] > values[:-1]).any():
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
             "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you "
             "do not need ONNX exportability."
         )
-    return _pack.function(input, lengths, int(found[0]), int(found.sum()), batch_first)
+    return _pack.function(input, lengths, int(values[0]), int(values.sum()), batch_first)
 
 
 @aten(
@@ -165,9 +165,9 @@ def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> 
     gradients=Gradients(without="batch_sizes"),
 )  # fmt: skip
 def pad_rows(data, batch_sizes, padding_value, batch, total_length):
-    """Packed rows as (steps, batch, ...), padded."""
-    places = packed_places(batch_sizes, type_of(data).shape[0], batch)
-    padded = spread(data, places, total_length, batch)
+    """Packed rows as (steps, batch, ...), with ``padding_value`` elsewhere."""
+    indices = packed_indices(batch_sizes, type_of(data).shape[0], batch)
+    padded = padded_rows(data, indices, total_length, batch)
     active = active_steps(batch_sizes, total_length, batch)
     active = reshape(active, shape=(total_length, batch, *(1,) * (type_of(padded).ndim - 2)))
     return np.where(active, padded, e.number(padding_value, padded))
@@ -175,7 +175,7 @@ def pad_rows(data, batch_sizes, padding_value, batch, total_length):
 
 @pad_rows.backward
 def _pad_rows_backward(ct: Any, data: Any, batch_sizes: Any, batch: int) -> Any:
-    return gathered(ct, packed_places(batch_sizes, type_of(data).shape[0], batch))
+    return gathered(ct, packed_indices(batch_sizes, type_of(data).shape[0], batch))
 
 
 @composite(
@@ -205,13 +205,13 @@ def _check_sequences(sequences: Sequence[Any], padding_side: str) -> None:
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     if not sequences[0].dim():
         raise RuntimeError("ArrayRef: invalid slice, N = 1; size = 0")
-    rest = sequences[0].shape[1:]
+    row = sequences[0].shape[1:]
     for t in sequences[1:]:
-        for d, (want, have) in enumerate(zip(reversed(rest), reversed(t.shape[1:]))):
-            if want != have and have != 1:
+        for d, (a, b) in enumerate(zip(reversed(row), reversed(t.shape[1:]))):
+            if b not in (1, a):
                 raise RuntimeError(
-                    f"The size of tensor a ({want}) must match the size of tensor b ({have}) at non-singleton "
-                    f"dimension {len(rest) - d}"
+                    f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton "
+                    f"dimension {len(row) - d}"
                 )
 
 
@@ -222,12 +222,12 @@ def pad(sequences: Sequence[Any], batch_first: bool, padding_value: float, paddi
     lead = (len(sequences), longest) if batch_first else (longest, len(sequences))
     size = (*lead, *first.shape[1:])
     if (mode.grad and any(t.requires_grad for t in sequences)) or any(t._layout_.base.traced for t in sequences):
-        whole: Any = names_of("torch")["full"](size, padding_value, dtype=first.dtype)
+        result: Any = names_of("torch")["full"](size, padding_value, dtype=first.dtype)
         for i, t in enumerate(sequences):
             begin = longest - len(t) if padding_side == "left" else 0
-            whole.select(0 if batch_first else 1, i).narrow(0, begin, len(t)).copy_(t)
-        return whole
-    # Without recording NumPy does it, since each combination of lengths would need its own program.
+            result.select(0 if batch_first else 1, i).narrow(0, begin, len(t)).copy_(t)
+        return result
+    # Unless the graph is recorded, NumPy pads, since each combination of lengths would need a separate program.
     array = numpy.full(size, padding_value, first.dtype.numpy)
     for i, t in enumerate(sequences):
         begin = longest - len(t) if padding_side == "left" else 0

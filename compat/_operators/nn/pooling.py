@@ -33,7 +33,7 @@ _COUNTS = {1: "one int", 2: "two ints", 3: "three ints"}
 
 
 def pooled_size(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
-    """The number of windows; with ``ceil_mode`` the last may reach past the padding, but must not start there."""
+    """The number of windows; with ``ceil_mode`` the last one may extend past the end, but not start in the padding."""
     span = size + 2 * padding - dilation * (kernel - 1) - 1
     if ceil_mode:
         found = -(-span // stride) + 1
@@ -57,8 +57,8 @@ def _window(shape: Dims, kernel: Dims, stride: Dims, padding: Dims, dilation: Di
     return window_over(len(shape), axes, kernel, stride, pads, dilation)
 
 
-def _check_words(name: str, n: int, **given: Any) -> None:
-    for what, value in given.items():
+def _check_lengths(name: str, n: int, **parameters: Any) -> None:
+    for what, value in parameters.items():
         if len(value) not in (1, n) and not (what == "stride" and not value):
             must = "must be either" if what == "dilation" else "must either be"
             if what == "stride":
@@ -70,7 +70,7 @@ def _check_numbers(kernel: Dims, stride: Dims, padding: Dims, dilation: Dims) ->
     n = len(kernel)
     letters = "THW"[-n:] if n == 3 else "HW"[-n:]
 
-    def shown(what: str, values: Dims) -> str:
+    def text(what: str, values: Dims) -> str:
         return " ".join(f"{what}{letter}: {v}" for letter, v in zip(letters, values))
 
     if any(s == 0 for s in stride):
@@ -84,11 +84,11 @@ def _check_numbers(kernel: Dims, stride: Dims, padding: Dims, dilation: Dims) ->
                 f"dilation={d}"
             )
     if any(k <= 0 for k in kernel):
-        raise RuntimeError(f"kernel size should be greater than zero, but got {shown('k', kernel)}")
+        raise RuntimeError(f"kernel size should be greater than zero, but got {text('k', kernel)}")
     if any(s < 0 for s in stride):
-        raise RuntimeError(f"stride should be greater than zero, but got {shown('d', stride)}")
+        raise RuntimeError(f"stride should be greater than zero, but got {text('d', stride)}")
     if any(d <= 0 for d in dilation):
-        raise RuntimeError(f"dilation should be greater than zero, but got {shown('dilation', dilation)}")
+        raise RuntimeError(f"dilation should be greater than zero, but got {text('dilation', dilation)}")
 
 
 def _check_sizes(size: Dims, out: Dims) -> None:
@@ -105,7 +105,7 @@ _AVERAGED = {2: (float32, float64, float16, bfloat16, int64), 3: (float32, float
 _AVERAGE_KERNELS = {2: "avg_pool2d", 3: "avg_pool3d_out_frame"}
 
 
-def _kept_format(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+def _input_format(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     return [format_strides(given["input"], t.shape) if t.ndim == len(given["input"].size) else None for t in types]
 
 
@@ -116,16 +116,16 @@ def _check_max(n: int) -> Any:
     name = f"max_pool{n}d"
 
     def check(input, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
-        _check_words(name, n, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation)
+        _check_lengths(name, n, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation)
         size = tuple(input.shape)
         if n == 3 and len(size) not in (4, 5):
             raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
         if n == 2 and len(size) not in (3, 4):
             raise RuntimeError("non-empty 3D or 4D (batch mode) tensor expected for input")
-        kernel, step, pads, holes = _parameters(n, kernel_size, stride, padding, dilation)
-        _check_numbers(kernel, step, pads, holes)
+        windows = _parameters(n, kernel_size, stride, padding, dilation)
+        _check_numbers(*windows)
         _check_positive(n, size, "max_pool3d_with_indices_out_cpu_template")
-        _check_sizes(size, _pooled(size[-n:], kernel, step, pads, holes, ceil_mode))
+        _check_sizes(size, _pooled(size[-n:], *windows, ceil_mode))
         if input.dtype is bool_ or input.dtype.is_complex:
             raise lacks(name, input.dtype)
 
@@ -159,27 +159,27 @@ def _max_pool(n: int) -> Op:
         values, offset = window_argmax(input, window=window)
         return values, window_index(offset, shape, tuple(range(len(shape) - n, len(shape))), window=window)
 
-    body.__doc__ = f"The maxima of windows over the last {n} dimensions, and where in them they were."
+    body.__doc__ = f"The maxima of windows over the last {n} dimensions, and their flat indices in these dimensions."
     declared = aten(
         f"max_pool{n}d_with_indices(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], int[{n}] padding=0, "
         f"int[{n}] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
         node=f"MaxPool{n}DWithIndicesBackward0",
         saves="ceil_mode dilation kernel_size padding result1! self! stride",
-        names=f"_C._nn.max_pool{n}d_with_indices", layout=_kept_format, check=_check_max(n), out=False,
+        names=f"_C._nn.max_pool{n}d_with_indices", layout=_input_format, check=_check_max(n), out=False,
     )(body)  # fmt: skip
 
     def backward(ct0: Any, input: Any, result1: Any) -> Any:
-        return spread_back(ct0, result1, type_of(input).shape, n)
+        return max_pool_gradient(ct0, result1, type_of(input).shape, n)
 
     declared.backward(backward)
     return declared
 
 
-def spread_back(ct: Any, index: Any, shape: Dims, n: int) -> Any:
-    """Each gradient added at its window's maximum.
+def max_pool_gradient(ct: Any, index: Any, shape: Dims, n: int) -> Any:
+    """The gradient of max pooling: each element of ``ct`` is added at the index of its window's maximum.
 
-    By a scatter over one axis: XLA would fuse anything else with the search for the maxima, and repeat that for each
-    element of the input (measured).
+    It is a scatter over one axis, since XLA fuses other formulations with the search for the maxima, which it then
+    repeats for each element of the input (measured).
     """
     if prod(shape) == 0:
         return full(type_of(ct).dtype.type(0), shape)
@@ -187,11 +187,11 @@ def spread_back(ct: Any, index: Any, shape: Dims, n: int) -> Any:
     rows = (prod(shape[:-n]), size // prod(shape[:-n]))
     number = numpy.dtype(numpy.int32 if prod(shape) < 2**31 else numpy.int64)
     start = mul(iota(shape=rows, axis=0, dtype=number), number.type(spatial))
-    places = add(cast(reshape(index, shape=rows), dtype=number), start)
+    flat_index = add(cast(reshape(index, shape=rows), dtype=number), start)
     dims = IndexDims(window=(), collapsed=(0,), operand_batch=(), indices_batch=(), index_map=(0,))
     zero = full(type_of(ct).dtype.type(0), (prod(shape),))
     flat = reshape(ct, shape=(size,))
-    found = scatter_add(zero, reshape(places, shape=(size, 1)), flat, dims=dims, mode="promise", unique=False)
+    found = scatter_add(zero, reshape(flat_index, shape=(size, 1)), flat, dims=dims, mode="promise", unique=False)
     return reshape(found, shape=shape)
 
 
@@ -231,11 +231,11 @@ _POOL_DOC = """The {what} of windows over the last {n} dimensions.
         input: the pooled dimensions, preceded by channels and optionally a batch.
         kernel_size: the window size, a number or one per dimension.
         stride: the step between windows; by default the window size.
-        padding: the padding at each end, at most half a window.
+        padding: the padding at both ends, at most half the window size.
         {more}
 
     Raises:
-        RuntimeError: where these do not match the input.
+        RuntimeError: if the parameters are invalid or do not match the input.
 
     Example:
         >>> torch.nn.functional.{name}({example}, 2)
@@ -243,8 +243,9 @@ _POOL_DOC = """The {what} of windows over the last {n} dimensions.
     """
 
 
-_HOLES = "dilation: holes in the window.\n        "
-_CEIL = "ceil_mode: whether a window may reach past the end.\n        "
+_DILATION = "dilation: the distance between neighbouring elements of a window.\n        "
+_CEIL_MODE = "ceil_mode: whether the last window may extend past the end.\n        "
+_RETURN_INDICES = "return_indices: whether to return also the flat indices of the maxima in the pooled dimensions."
 
 
 def _example(n: int) -> tuple[str, str]:
@@ -256,7 +257,7 @@ def _publish_max(n: int) -> None:
     pool = _max_pool_function(n)
     name = f"max_pool{n}d"
     example, result = _example(n)
-    more = f"{_HOLES}{_CEIL}return_indices: whether to return also where the maxima were, over the pooled dimensions."
+    more = f"{_DILATION}{_CEIL_MODE}{_RETURN_INDICES}"
     pool.__doc__ = _POOL_DOC.format(what="maxima", n=n, more=more, name=name, example=example, result=result)
     pool.__name__ = pool.__qualname__ = name
     composite(
@@ -300,7 +301,7 @@ def _check_max1d(input: Tensor, kernel: Dims, stride: Dims, padding: Dims, dilat
         raise RuntimeError(f"max_pool1d() Invalid computed output size: {out}")
 
 
-def _dimensions(name: str, input: Tensor) -> RuntimeError:
+def _wrong_dimensions(name: str, input: Tensor) -> RuntimeError:
     return RuntimeError(
         f"Expected 2 to 3 dimensions, but got {input.dim()}-dimensional tensor for argument #1 'self' (while checking "
         f"arguments for {name})"
@@ -323,16 +324,16 @@ def max_pool1d(
     return_indices: bool = False,
 ) -> Any:
     tensor_argument("max_pool1d", "input", 1, input)
-    kernel, pads, holes = _ints(kernel_size), _ints(padding), _ints(dilation)
+    kernel, pads, dilations = _ints(kernel_size), _ints(padding), _ints(dilation)
     step = _ints(stride) or kernel
-    single = not (return_indices or (input.requires_grad and mode.grad))  # PyTorch has separate code for these
+    without_indices = not (return_indices or (input.requires_grad and mode.grad))  # PyTorch has a kernel for this case
     if return_indices and input.dim() not in (2, 3):
-        raise _dimensions("max_pool1d", input)
-    _check_max1d(input, kernel, step, pads, holes, ceil_mode)
-    if single and not input.dtype.is_floating_point:
+        raise _wrong_dimensions("max_pool1d", input)
+    _check_max1d(input, kernel, step, pads, dilations, ceil_mode)
+    if without_indices and not input.dtype.is_floating_point:
         raise lacks("max_pool1d_impl", input.dtype)
     values, indices = _MAX[2].function(
-        unsqueeze(input, -2), (1, *kernel), (1, *step), (0, *pads), (1, *holes), ceil_mode
+        unsqueeze(input, -2), (1, *kernel), (1, *step), (0, *pads), (1, *dilations), ceil_mode
     )
     values = squeeze(values, -2)
     return (values, squeeze(indices, -2)) if return_indices else values
@@ -353,20 +354,20 @@ def _check_average(n: int) -> Any:
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> None:
-        _check_words(name, n, kernel_size=kernel_size, stride=stride, padding=padding)
+        _check_lengths(name, n, kernel_size=kernel_size, stride=stride, padding=padding)
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
         size = tuple(input.shape)
         if n == 3 and len(size) not in (4, 5):
             raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
-        kernel, step, pads, holes = _parameters(n, kernel_size, stride, padding, (1,))
-        _check_numbers(kernel, step, pads, holes)
+        windows = _parameters(n, kernel_size, stride, padding, (1,))
+        _check_numbers(*windows)
         if len(size) < n + 1:
             raise IndexError(
                 f"Dimension out of range (expected to be in range of [{-len(size)}, {len(size) - 1}], but got {-n - 1})"
             )
         _check_positive(n, size, name)
-        _check_sizes(size, _pooled(size[-n:], kernel, step, pads, holes, ceil_mode))
+        _check_sizes(size, _pooled(size[-n:], *windows, ceil_mode))
         if len(size) not in (n + 1, n + 2):
             raise RuntimeError(
                 f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but "
@@ -379,7 +380,7 @@ def _check_average(n: int) -> Any:
 
 
 def _divisors(spatial: Dims, kernel: Dims, stride: Dims, padding: Dims, counts: Dims, include: bool) -> numpy.ndarray:
-    """The number of elements included in each window."""
+    """The number of elements in each window; with ``include``, padding counts."""
     found = numpy.ones((1,) * len(spatial), numpy.int64)
     for i, (size, k, s, p, c) in enumerate(zip(spatial, kernel, stride, padding, counts)):
         start = numpy.arange(c) * s - p
@@ -393,8 +394,8 @@ def _average_pool(n: int) -> Op:
     @in_single
     def body(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
         type = type_of(input)
-        kernel, step, pads, holes = _parameters(n, kernel_size, stride, padding, (1,))
-        window = _window(type.shape, kernel, step, pads, holes, ceil_mode)
+        kernel, step, pads, dilation = _parameters(n, kernel_size, stride, padding, (1,))
+        window = _window(type.shape, kernel, step, pads, dilation, ceil_mode)
         total = window_sum(input, window=window)
         if divisor_override is not None:
             return div(total, type.dtype.type(divisor_override))
@@ -411,7 +412,7 @@ def _average_pool(n: int) -> Op:
         "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
         node=f"AvgPool{n}DBackward0",
         saves="ceil_mode count_include_pad divisor_override kernel_size padding self! stride", names="",
-        layout=_kept_format if n == 2 else "contiguous", check=_check_average(n), out=True,
+        layout=_input_format if n == 2 else "contiguous", check=_check_average(n), out=True,
     )(body)  # fmt: skip
 
 
@@ -437,8 +438,7 @@ def _publish_average(n: int) -> None:
 
     example, result = _example(n)
     more = (
-        "ceil_mode: whether a window may reach past the end.\n        count_include_pad: whether padding counts in "
-        "the divisor.\n        "
+        f"{_CEIL_MODE}count_include_pad: whether padding counts in the divisor.\n        "
         "divisor_override: the divisor, instead of the number of elements."
     )
     pool.__doc__ = _POOL_DOC.format(what="averages", n=n, more=more, name=name, example=example, result=result)
@@ -462,7 +462,7 @@ for _n in (2, 3):
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
     tensor_argument("avg_pool1d", "input", 1, input)
     if input.dim() not in (2, 3):
-        raise _dimensions("avg_pool1d", input)
+        raise _wrong_dimensions("avg_pool1d", input)
     kernel, step, pads = _ints(kernel_size), _ints(stride), _ints(padding)
     for what, value in (("kernel_size", kernel), ("stride", step), ("padding", pads)):
         if len(value) != 1 and not (what == "stride" and not value):
@@ -476,9 +476,9 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
 
 document(max_pool1d, _POOL_DOC.format(
     what="maxima", n=1, name="max_pool1d", example="torch.ones(1, 1, 2)", result="tensor([[[1.]]])",
-    more=f"{_HOLES}{_CEIL}return_indices: whether to return also where the maxima were.",
+    more=f"{_DILATION}{_CEIL_MODE}{_RETURN_INDICES}",
 ))  # fmt: skip
 document(avg_pool1d, _POOL_DOC.format(
     what="averages", n=1, name="avg_pool1d", example="torch.ones(1, 1, 2)", result="tensor([[[1.]]])",
-    more=f"{_CEIL}count_include_pad: whether padding counts in the divisor.",
+    more=f"{_CEIL_MODE}count_include_pad: whether padding counts in the divisor.",
 ))  # fmt: skip

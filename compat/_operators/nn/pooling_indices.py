@@ -1,4 +1,4 @@
-"""Max pooling functions that always return indices."""
+"""Max pooling with the indices of the maxima."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compat._core.tensor.tensor import Tensor
 
 def _publish(pool: Callable[..., Any], with_indices: Callable[..., tuple[Tensor, Tensor]]) -> None:
     name = pool.__name__
-    with_indices.__doc__ = f"The maxima of windows and their places: ``{name}`` with ``return_indices``."
+    with_indices.__doc__ = f"The maxima of windows and their indices: ``{name}`` with ``return_indices``."
     with_indices.__name__ = with_indices.__qualname__ = f"{name}_with_indices"
     publish(with_indices, f"F.{name}_with_indices")
     if name == "max_pool1d":

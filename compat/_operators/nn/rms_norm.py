@@ -20,7 +20,7 @@ from compat._operators.pointwise.scalars import add_number
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """The input over the root of the mean of its squares, along its last dimensions; times ``weight``.
+    """The input divided by the root of the mean of its squares along the last dimensions, times ``weight``.
 
     Args:
         normalized_shape: the sizes of those dimensions.

@@ -1,8 +1,8 @@
-"""Recurrent networks: one operation per layer and direction, and stacks of layers.
+"""Recurrent networks: one operator per layer and direction, and stacks of layers.
 
-PyTorch's CPU backend has such an operation for float32 LSTMs. Other networks are folded
-(``compat._operators.nn.expanded_nodes``): computed the same way, but recorded step by step when their graph is read.
-In half precision and under autocast they are computed step by step, since each operation of a step rounds.
+PyTorch's CPU backend has such an operator for float32 LSTMs. Other networks are folded
+(``compat._operators.nn.expanded_nodes``): one operator computes a layer, but its steps are recorded when the graph is
+read. In half precision and under autocast the steps are separate operations, since each of these rounds.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ def mkldnn_rnn_layer_backward(
     gradients=Gradients(without="batch_sizes"),
 )  # fmt: skip
 def rnn_layer(input, weight0, weight1, weight2, weight3, weight4, hx, cx, batch_sizes, reverse, mode, keep):
-    """The same for cases that PyTorch composes: packed sequences, projections; and without a graph."""
+    """A layer as ``mkldnn_rnn_layer`` for cases that PyTorch composes: packed sequences, projections, no graph."""
     w = Weights(weight0, weight1, weight2, weight3, weight4)
     return layer(mode, input, w, hx, cx, _active(input, batch_sizes), reverse, keep)
 
 
 def _active(x: Any, batch_sizes: Any) -> Any:
-    """The mask of steps that belong to each sequence, broadcastable to (steps, batch, ...); None for all."""
+    """The mask of the steps of each sequence, (steps, batch, 1); None if all sequences have all steps."""
     if batch_sizes is None:
         return None
     steps, batch, _ = type_of(x).shape
@@ -97,21 +97,20 @@ def rnn_layer_backward(
 
 
 class _Packed:
-    """The padding of packed sequences, with some additional steps.
+    """The padding of packed sequences, to a number of steps that is rounded up to one of eight per power of two.
 
-    A layer's program is then reused for other sequences: the number of steps is rounded up to one of eight sizes per
-    power of two, and the mask of valid steps is data.
+    So a layer's program is reused for other sequences; the mask of valid steps is data.
     """
 
     def __init__(self, batch_sizes: Tensor):
         sizes = array_of(batch_sizes)
         unit = max(1 << (sizes.size - 1).bit_length() >> 4, 1)
-        self.given = sizes.tolist()
+        self.unpadded_sizes = sizes.tolist()
         self.steps = -(-sizes.size // unit) * unit
         self.batch = int(sizes[0])
-        whole = numpy.pad(sizes, (0, self.steps - sizes.size))
-        self.sizes = from_array(whole)
-        self.tables = [from_array(table) for table in row_tables(whole)]
+        all_sizes = numpy.pad(sizes, (0, self.steps - sizes.size))
+        self.sizes = from_array(all_sizes)
+        self.tables = [from_array(table) for table in row_tables(all_sizes)]
 
     def padded(self, rows: Tensor) -> Tensor:
         return spread_rows.function(rows, *self.tables, self.steps, self.batch)
@@ -120,8 +119,8 @@ class _Packed:
         return pack_rows.function(padded, *self.tables)
 
 
-class _Call:
-    """A call of a recurrent network: everything but the layers' states and weights.
+class _Network:
+    """A recurrent network without its states and weights.
 
     Attributes:
         packed: the padding of packed sequences; else None.
@@ -148,20 +147,21 @@ class _Call:
             input = input.transpose(0, 1)
         if not input.shape[0]:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
-        whole = self._is_whole(input, projected)
-        input = input.contiguous() if whole else input
-        hs, cs = _states(h, whole), None if c is None else _states(c, whole)
-        both = 2 if self.bidirectional else 1
+        fused = self._is_fused(input, projected)
+        input = input.contiguous() if fused else input
+        hs, cs = _states(h, fused), None if c is None else _states(c, fused)
+        directions = 2 if self.bidirectional else 1
         last = []
         for i in range(self.num_layers):
             found = []
-            for way in range(both):
-                n = both * i + way
+            for direction in range(directions):
+                n = directions * i + direction
                 state = [hs[n]] if cs is None else [hs[n], cs[n]]
-                result, *states = self._layer(input, state, groups[n], projected, whole, way == 1)
+                result, *states = self._layer(input, state, groups[n], projected, fused, direction == 1)
                 found.append(result)
                 last.append(states)
-            input = found[0] if both == 1 else cat.function(found, 2 if self.packed is None and not whole else -1)
+            dim = 2 if self.packed is None and not fused else -1
+            input = found[0] if directions == 1 else cat.function(found, dim)
             if self.dropout and self.train and i < self.num_layers - 1:
                 input = names_of("torch")["dropout"](input, self.dropout, True)
         if self.batch_first:
@@ -169,8 +169,8 @@ class _Call:
         last_h, *last_c = (stack.function(states) for states in zip(*last))
         return input, last_h, last_c[0] if last_c else last_h
 
-    def _is_whole(self, input: Tensor, projected: bool) -> bool:
-        """Whether PyTorch also has a single operation for its layers."""
+    def _is_fused(self, input: Tensor, projected: bool) -> bool:
+        """Whether PyTorch computes a layer with one operator, too."""
         if self.mode != LSTM or self.packed is not None or input.dtype not in (dtype.float32, dtype.bfloat16):
             return False
         if projected:
@@ -189,29 +189,29 @@ class _Call:
         return [params[i : i + each] for i in range(0, len(params), each)]
 
     def _layer(
-        self, input: Tensor, state: Sequence[Tensor], given: Sequence[Any], projected: bool, whole: bool, reverse: bool
+        self, input: Tensor, state: Sequence[Tensor], params: Sequence[Any], projected: bool, fused: bool, reverse: bool
     ) -> Sequence[Tensor]:
         """The states after all steps, and the last ``h`` and ``c``."""
-        b_ih, b_hh = given[2:4] if self.has_biases else (None, None)
-        weights = Weights(given[0], given[1], b_ih, b_hh, given[-1] if projected else None)
-        sizes = None if self.packed is None else self.packed.given
+        b_ih, b_hh = params[2:4] if self.has_biases else (None, None)
+        weights = Weights(params[0], params[1], b_ih, b_hh, params[-1] if projected else None)
+        sizes = None if self.packed is None else self.packed.unpadded_sizes
         steps = partial(layer_in_steps, self.mode, reverse, sizes)
-        # Types that override operators are asked for the operations of each step.
-        seen = grad_mode.autocast is not None or input._overrides_operators_
-        if not whole and (seen or input.dtype in (dtype.float16, dtype.bfloat16)):
+        # Autocast, and types that override operators, receive the operations of each step.
+        intercepted = grad_mode.autocast is not None or input._overrides_operators_
+        if not fused and (intercepted or input.dtype in (dtype.float16, dtype.bfloat16)):
             return steps(input, *weights, *state)
-        self._check(input, state[0], given)
-        if whole and grad_mode.grad:
+        self._check(input, state[0], params)
+        if fused and grad_mode.grad:
             return mkldnn_rnn_layer.function(
-                input, *given[:2], b_ih, b_hh, *state, reverse, (), self.mode, given[1].shape[1], self.num_layers,
+                input, *params[:2], b_ih, b_hh, *state, reverse, (), self.mode, params[1].shape[1], self.num_layers,
                 self.has_biases, self.bidirectional, self.batch_first, self.train,
             )[:3]  # fmt: skip
-        run = partial(self._at_once, reverse=reverse, keep=bool(grad_mode.grad))
+        run = partial(self._run_layer, reverse=reverse, keep=bool(grad_mode.grad))
         if not grad_mode.grad:
             return run(input, *weights, *state)
         return folded(run, steps, node_classes(self.mode, projected, sizes, reverse), (input, *weights, *state))
 
-    def _at_once(self, input: Tensor, *weights_and_state: Any, reverse: bool, keep: bool) -> Sequence[Tensor]:
+    def _run_layer(self, input: Tensor, *weights_and_state: Any, reverse: bool, keep: bool) -> Sequence[Tensor]:
         packed = self.packed
         padded = input if packed is None else packed.padded(input)
         c = (None,) * (self.mode != LSTM)
@@ -220,18 +220,19 @@ class _Call:
         out = out if packed is None else packed.rows(out)
         return (out, h, last_c) if self.mode == LSTM else (out, h)
 
-    def _check(self, input: Tensor, h: Tensor, given: Sequence[Any]) -> None:
-        for t, weight in ((input, given[0]), (h, given[1])):
-            if t.dtype is not weight.dtype and grad_mode.autocast is None:  # which casts the layer's operands
+    def _check(self, input: Tensor, h: Tensor, params: Sequence[Any]) -> None:
+        w_ih, w_hh = params[:2]
+        for t, weight in ((input, w_ih), (h, w_hh)):
+            if t.dtype is not weight.dtype and grad_mode.autocast is None:  # autocast casts the operands
                 names = f"{t.dtype.scalar_name} and {weight.dtype.scalar_name}"
                 raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {names}")
         batch = input.shape[1] if self.packed is None else self.packed.batch
-        if input.shape[-1] != given[0].shape[1]:
+        if input.shape[-1] != w_ih.shape[1]:
             rows = input.numel() // max(input.shape[-1], 1)
-            a, b = f"{rows}x{input.shape[-1]}", f"{given[0].shape[1]}x{given[0].shape[0]}"
+            a, b = f"{rows}x{input.shape[-1]}", f"{w_ih.shape[1]}x{w_ih.shape[0]}"
             raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a} and {b})")
-        if h.shape[-1] != given[1].shape[1]:
-            a, b = f"{h.shape[0]}x{h.shape[-1]}", f"{given[1].shape[1]}x{given[1].shape[0]}"
+        if h.shape[-1] != w_hh.shape[1]:
+            a, b = f"{h.shape[0]}x{h.shape[-1]}", f"{w_hh.shape[1]}x{w_hh.shape[0]}"
             raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a} and {b})")
         if h.shape[0] != batch:
             raise RuntimeError(
@@ -240,13 +241,13 @@ class _Call:
             )
 
 
-def _states(states: Tensor, whole: bool) -> Sequence[Tensor]:
+def _states(states: Tensor, fused: bool) -> Sequence[Tensor]:
     """The states of each layer and direction."""
-    return [states.select(0, n) for n in range(states.shape[0])] if whole else states.unbind(0)
+    return [states.select(0, n) for n in range(states.shape[0])] if fused else states.unbind(0)
 
 
-def _called(name: str, mode: int, args: tuple, kwargs: dict[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
-    """Either form: ``(input, hx, params, ..., batch_first)``, or ``(data, batch_sizes, hx, params, ...)``."""
+def _run(name: str, mode: int, args: tuple, kwargs: dict[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
+    """Runs a network, given ``(input, hx, params, ..., batch_first)`` or ``(data, batch_sizes, hx, params, ...)``."""
     common = ["params", "has_biases", "num_layers", "dropout", "train", "bidirectional"]
     given = {**kwargs}
     packed = "batch_sizes" in kwargs or (len(args) > 2 and _is_states(mode, args[2]))
@@ -262,8 +263,8 @@ def _called(name: str, mode: int, args: tuple, kwargs: dict[str, Any]) -> tuple[
     else:
         h, c = hx, None
     settings = {n: given[n] for n in common[1:]}
-    call = _Call(mode, given.get("batch_sizes"), batch_first=given.get("batch_first", False), **settings)
-    return call.run(input, h, c, params)
+    network = _Network(mode, given.get("batch_sizes"), batch_first=given.get("batch_first", False), **settings)
+    return network.run(input, h, c, params)
 
 
 def _is_states(mode: int, value: Any) -> bool:
@@ -280,7 +281,7 @@ def _is_states(mode: int, value: Any) -> bool:
     names="torch.lstm",
 )
 def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """The function of ``torch.nn.LSTM``.
+    """Runs the layers of an LSTM; see ``torch.nn.LSTM``.
 
     Args:
         args: ``input, (h, c), params, has_biases, num_layers, dropout, train, bidirectional, batch_first``, or for
@@ -300,7 +301,7 @@ def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tensor]:
         >>> out.shape, h.shape
         (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
     """
-    return _called("lstm", LSTM, args, kwargs)
+    return _run("lstm", LSTM, args, kwargs)
 
 
 #: The parameters of the schemas of recurrent layers after the weights.
@@ -311,10 +312,10 @@ def _declare(name: str, mode: int, module: str) -> None:
     """The functions ``torch.gru``, ``torch.rnn_tanh`` and ``torch.rnn_relu``."""
 
     def run(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        return _called(name, mode, args, kwargs)[:2]
+        return _run(name, mode, args, kwargs)[:2]
 
     run.__name__ = run.__qualname__ = name
-    run.__doc__ = f"What ``torch.nn.{module}`` computes, of the same arguments as ``torch.lstm``, but without ``c``."
+    run.__doc__ = f"Runs the layers of ``torch.nn.{module}``; the arguments are those of ``torch.lstm`` without ``c``."
     composite(
         f"{name}.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, {_LAYERS}) -> (Tensor, Tensor)",
         f"{name}.input(Tensor input, Tensor hx, Tensor[] params, {_LAYERS}, bool batch_first) -> (Tensor, Tensor)",

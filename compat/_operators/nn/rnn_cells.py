@@ -18,7 +18,7 @@ from funcgrad.primitives.shape import slice_
     node="UnsafeSplitBackward0", saves="self.sym_sizes split_size dim", names="",
 )  # fmt: skip
 def _unsafe_split(input, split_size, dim, count):
-    """Equal parts along a dimension, which are not views."""
+    """Parts of equal size along a dimension, as copies."""
     shape = type_of(input).shape
     parts = []
     for i in range(count):
@@ -76,12 +76,12 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
 
 
 def lstm_step(of_input: Callable[[], Tensor], h: Tensor, c: Tensor, w_hh: Tensor, b_hh: Tensor | None) -> Any:
-    """The next ``h`` and ``c`` of an LSTM, from the input's part of the gates."""
+    """The next ``h`` and ``c`` of an LSTM; ``of_input`` returns the contribution of the input to the gates."""
     gates: Any = linear(h, w_hh, b_hh) + of_input()
     i, f, g, o = _chunks(gates, 4)
     i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
-    after: Any = f * c + i * g
-    return o * after.tanh(), after
+    next_c: Any = f * c + i * g
+    return o * next_c.tanh(), next_c
 
 
 @composite(
@@ -95,18 +95,18 @@ def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
 
 
 def gru_step(of_input: Callable[[], Tensor], h: Any, w_hh: Tensor, b_hh: Tensor | None) -> Any:
-    """The next state of a GRU, from the input's part of the gates."""
-    share, of_state = _chunks(of_input(), 3), _chunks(linear(h, w_hh, b_hh), 3)
-    reset = (of_state[0] + share[0]).sigmoid()
-    update = (of_state[1] + share[1]).sigmoid()
-    new = (share[2] + of_state[2] * reset).tanh()
+    """The next state of a GRU; ``of_input`` returns the contribution of the input to the gates."""
+    x, y = _chunks(of_input(), 3), _chunks(linear(h, w_hh, b_hh), 3)
+    reset = (y[0] + x[0]).sigmoid()
+    update = (y[1] + x[1]).sigmoid()
+    new = (x[2] + y[2] * reset).tanh()
     return (h - new) * update + new
 
 
 def plain_step(
     activation: Callable[[Any], Tensor], of_input: Callable[[], Tensor], h: Tensor, w_hh: Tensor, b_hh: Tensor | None
 ) -> Tensor:
-    """The next state of a plain recurrent network, from the input's part."""
+    """The next state of a plain recurrent network; ``of_input`` returns the contribution of the input."""
     return activation(linear(h, w_hh, b_hh) + of_input())
 
 

@@ -1,8 +1,8 @@
 """Recurrent layers in one direction, forward and backward, as functions of arrays.
 
-Computations that do not recur are outside the loops: the inputs of all steps are multiplied by their weights before,
-and in backward the loop collects the gradients of the gates, from which the gradients of weights and inputs are single
-products afterwards. The forward loop stores the gates, so backward recomputes none.
+Computations that do not depend on the state are outside the loops: forward multiplies the inputs of all steps by their
+weights before the loop, and the loop of backward collects the gradients of the gates, from which single products give
+the gradients of weights and inputs. The forward loop stores the gates, so that backward does not recompute them.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Weights(NamedTuple):
     hr: Any = None
 
 
-class Kept(NamedTuple):
-    """Values that a backward step reads: the states before the step, the new one, gates, and their gradients, which are
+class StepValues(NamedTuple):
+    """Values that a backward step reads: the states before it, the new state, the gates, and their gradients, which are
     None unless the backward pass is differentiated."""
 
     h: Any
@@ -53,8 +53,8 @@ def _rows(x: Any, w: Any) -> Any:
 
 def _flat(x: Any) -> Any:
     """(steps, batch, ...) as (steps * batch, ...), for products of matrices."""
-    steps, batch, *rest = type_of(x).shape
-    return reshape(x, shape=(steps * batch, *rest))
+    steps, batch, *shape = type_of(x).shape
+    return reshape(x, shape=(steps * batch, *shape))
 
 
 def _columns(x: Any, n: int) -> list[Any]:
@@ -75,7 +75,7 @@ def _steps(x: Any, start: int, limit: int) -> Any:
 
 
 def _before(states: Any, first: Any, reverse: bool) -> Any:
-    """The states before each step, from those after it."""
+    """The states before the steps, given those after them and the initial one."""
     steps = type_of(states).shape[0]
     first = reshape(first, shape=(1, *type_of(first).shape))
     return (
@@ -85,8 +85,8 @@ def _before(states: Any, first: Any, reverse: bool) -> Any:
     )
 
 
-def _chosen(active: Any, new: Any, old: Any) -> Any:
-    """The new states of the sequences that this step belongs to, and the old ones of others."""
+def _select_active(active: Any, new: Any, old: Any) -> Any:
+    """The new states of sequences that have this step, the old states of others."""
     return new if active is None else np.where(active, new, old)
 
 
@@ -137,8 +137,8 @@ _STEPS: dict[int, Callable[..., tuple[State, Any]]] = {
 }
 
 
-def _bias_of_inputs(mode: int, w: Weights) -> Any:
-    """The bias of the inputs' part of the gates. The GRU's new gate has a separate one for the states."""
+def _input_bias(mode: int, w: Weights) -> Any:
+    """The bias that is added before the loop; the GRU's new gate has a bias within the loop, too."""
     if w.b_ih is None or w.b_hh is None:
         return None
     if mode != GRU:
@@ -159,54 +159,54 @@ def layer(
         mode: the kind of layer.
         x: (steps, batch, inputs).
         h, c: the initial states, (batch, hidden); ``c`` for an LSTM only.
-        active: (steps, batch, 1), the mask of steps that belong to each sequence; None for all.
-        reverse: from the last step to the first.
+        active: (steps, batch, 1), the mask of the steps of each sequence; None if all sequences have all steps.
+        reverse: whether to run from the last step to the first.
         keep: whether to return the values that backward needs.
 
     Returns:
         The states after each step (steps, batch, hidden), the last ``h`` and ``c``, and the gates (steps, batch, gates
-        * hidden) followed by an LSTM's ``c``; absent ones are empty.
+        * hidden) followed by an LSTM's ``c``. Results that the mode does not have are empty.
     """
     steps, batch, _ = type_of(x).shape
     gx = _rows(_flat(x), w.ih)
-    bias = _bias_of_inputs(mode, w)
+    bias = _input_bias(mode, w)
     gx = gx if bias is None else np.add(gx, bias)
     gx = reshape(gx, shape=(steps, batch, type_of(gx).shape[1]))
     # A training step of two LSTM layers (batch 32, 64 steps, 64 to 128) on two cores, best times relative to this
     # version: transposed within the loop 1.0, one tanh for all gates 1.0, unrolled by two 1.1, by four 1.2, all factors
     # of the backward loop computed before it 1.5; JAX's own derivative of such a loop 1.8, PyTorch's eager step 3.
-    turned = moved(w.hh, 1, 0)
+    w_hh = moved(w.hh, 1, 0)
 
     def step(state: State, slices: Any) -> Any:
         gx, active = slices
-        new, gates = _STEPS[mode](gx, matmul2(state[0], turned), state, w)
-        new = tuple(_chosen(active, n, s) for n, s in zip(new, state))
+        new, gates = _STEPS[mode](gx, matmul2(state[0], w_hh), state, w)
+        new = tuple(_select_active(active, n, s) for n, s in zip(new, state))
         kept = _join(*gates, *new[1:]) if keep and gates else None
         return new, (new[0], kept)
 
     first = (h, c) if mode == LSTM else (h,)
     last, (out, kept) = scan(step, first, (gx, active), length=steps, reverse=reverse)
-    nothing = np.zeros((0,), type_of(x).dtype)
-    return out, last[0], last[1] if mode == LSTM else nothing, nothing if kept is None else kept
+    empty = np.zeros((0,), type_of(x).dtype)
+    return out, last[0], last[1] if mode == LSTM else empty, empty if kept is None else kept
 
 
 # ---------------------------------------------------------------- backward
 
 
-def _back_plain(mode: int, through: State, k: Kept, w: Weights) -> tuple[Any, State]:
-    (ct,) = through
+def _plain_backward(mode: int, cts: State, k: StepValues, w: Weights) -> tuple[Any, State]:
+    (ct,) = cts
     if mode == TANH:
         return np.multiply(ct, _slope_of_tanh(k.new)), ()
     return np.where(np.greater(k.new, 0), ct, e.number(0, ct)), ()
 
 
-def _back_lstm(through: State, k: Kept, w: Weights) -> tuple[Any, State]:
-    ct, ct_c = through
+def _lstm_backward(cts: State, k: StepValues, w: Weights) -> tuple[Any, State]:
+    ct, ct_c = cts
     ct = ct if w.hr is None else matmul2(ct, w.hr)
     i, f, g, o, c = _columns(k.gates, 5)
-    ct_i, ct_f, ct_g, ct_o, more = _columns(k.ct_gates, 5) if k.ct_gates is not None else (None,) * 5
+    ct_i, ct_f, ct_g, ct_o, ct_cell = _columns(k.ct_gates, 5) if k.ct_gates is not None else (None,) * 5
     t = e.tanh(c)
-    ct_c = _plus(np.add(ct_c, np.multiply(np.multiply(ct, o), _slope_of_tanh(t))), more)
+    ct_c = _plus(np.add(ct_c, np.multiply(np.multiply(ct, o), _slope_of_tanh(t))), ct_cell)
     gates = _join(
         np.multiply(_plus(np.multiply(ct_c, g), ct_i), _slope_of_sigmoid(i)),
         np.multiply(_plus(np.multiply(ct_c, k.c), ct_f), _slope_of_sigmoid(f)),
@@ -216,15 +216,15 @@ def _back_lstm(through: State, k: Kept, w: Weights) -> tuple[Any, State]:
     return gates, (np.multiply(ct_c, f),)
 
 
-def _back_gru(through: State, k: Kept, w: Weights) -> tuple[Any, State]:
-    """The gradients of the pre-activations of r, z and n, and of n's part of the state times r."""
-    (ct,) = through
+def _gru_backward(cts: State, k: StepValues, w: Weights) -> tuple[Any, State]:
+    """The gradients of the pre-activations of r, z and n, and of the factor of r in n."""
+    (ct,) = cts
     r, z, n, hn = _columns(k.gates, 4)
-    more = _columns(k.ct_gates, 4) if k.ct_gates is not None else (None,) * 4
-    ct_z = np.multiply(_plus(np.multiply(ct, np.subtract(k.h, n)), more[1]), _slope_of_sigmoid(z))
-    ct_n = np.multiply(_plus(np.multiply(ct, np.subtract(1.0, z)), more[2]), _slope_of_tanh(n))
-    ct_r = np.multiply(_plus(np.multiply(ct_n, hn), more[0]), _slope_of_sigmoid(r))
-    return _join(ct_r, ct_z, ct_n, _plus(np.multiply(ct_n, r), more[3])), (np.multiply(ct, z),)
+    ct_gates = _columns(k.ct_gates, 4) if k.ct_gates is not None else (None,) * 4
+    ct_z = np.multiply(_plus(np.multiply(ct, np.subtract(k.h, n)), ct_gates[1]), _slope_of_sigmoid(z))
+    ct_n = np.multiply(_plus(np.multiply(ct, np.subtract(1.0, z)), ct_gates[2]), _slope_of_tanh(n))
+    ct_r = np.multiply(_plus(np.multiply(ct_n, hn), ct_gates[0]), _slope_of_sigmoid(r))
+    return _join(ct_r, ct_z, ct_n, _plus(np.multiply(ct_n, r), ct_gates[3])), (np.multiply(ct, z),)
 
 
 def _of_inputs(mode: int, gates: Any) -> Any:
@@ -241,12 +241,12 @@ def _of_states(mode: int, gates: Any) -> Any:
 def layer_backward(
     mode: int, x: Any, w: Weights, h: Any, c: Any, active: Any, reverse: bool, out: Any, gates: Any, cts: Sequence[Any]
 ) -> tuple[Any, Weights, Any, Any]:
-    """The gradients of ``layer``'s operands.
+    """The gradients of the operands of ``layer``.
 
     Args:
-        mode, x, w, h, c, active, reverse: as there.
-        out, gates: its first and last results.
-        cts: the gradients of its results; that of the gates may be None.
+        mode, x, w, h, c, active, reverse: the arguments of ``layer``.
+        out, gates: the first and the last result of ``layer``.
+        cts: the gradients of the results; that of the gates may be None.
 
     Returns:
         The gradients of ``x``, of the weights, of ``h`` and of ``c``.
@@ -255,31 +255,31 @@ def layer_backward(
     lstm = mode == LSTM
     before = _before(out, h, reverse)
     cells = _before(_columns(gates, 5)[4], c, reverse) if lstm else None
-    kept = Kept(
+    kept = StepValues(
         before if mode == GRU else None, cells, out if mode in (RELU, TANH) else None,
         *((gates, ct_gates) if mode in (LSTM, GRU) else (None, None)),
     )  # fmt: skip
 
-    def step(through: State, slices: Any) -> Any:
+    def step(state_cts: State, slices: Any) -> Any:
         k, ct, active = slices
-        total = (np.add(through[0], ct), *through[1:])
+        total = (np.add(state_cts[0], ct), *state_cts[1:])
         if lstm:
-            found, rest = _back_lstm(total, k, w)
+            grad, direct = _lstm_backward(total, k, w)
         else:
-            found, rest = _back_gru(total, k, w) if mode == GRU else _back_plain(mode, total, k, w)
-        found = _chosen(active, found, e.number(0, found))
-        back = matmul2(_of_states(mode, found), w.hh)
+            grad, direct = _gru_backward(total, k, w) if mode == GRU else _plain_backward(mode, total, k, w)
+        grad = _select_active(active, grad, e.number(0, grad))
+        before_ct = matmul2(_of_states(mode, grad), w.hh)
         if mode == GRU:
-            back = np.add(back, rest[0])
-        carried = (back, *rest) if lstm else (back,)
-        # A step that does not belong to a sequence passes everything on.
-        carried = tuple(_chosen(active, new, old) for new, old in zip(carried, total))
-        projected = _chosen(active, total[0], e.number(0, total[0])) if w.hr is not None else None
-        return carried, (found, projected)
+            before_ct = np.add(before_ct, direct[0])
+        carried = (before_ct, *direct) if lstm else (before_ct,)
+        # For sequences that do not have this step, the gradients of the states are unchanged.
+        carried = tuple(_select_active(active, new, old) for new, old in zip(carried, total))
+        projected = _select_active(active, total[0], e.number(0, total[0])) if w.hr is not None else None
+        return carried, (grad, projected)
 
-    first = (ct_h, ct_c) if lstm else (ct_h,)
-    ct_first, (found, projected) = scan(step, first, (kept, ct_out, active), reverse=not reverse)
-    of_inputs, of_states = _flat(_of_inputs(mode, found)), _flat(_of_states(mode, found))
+    last_cts = (ct_h, ct_c) if lstm else (ct_h,)
+    first_cts, (grad, projected) = scan(step, last_cts, (kept, ct_out, active), reverse=not reverse)
+    of_inputs, of_states = _flat(_of_inputs(mode, grad)), _flat(_of_states(mode, grad))
     grads = Weights(
         _transposed_product(of_inputs, _flat(x)),
         _transposed_product(of_states, _flat(before)),
@@ -288,11 +288,11 @@ def layer_backward(
         None if w.hr is None else _of_projection(projected, gates),
     )
     ct_x = reshape(matmul2(of_inputs, w.ih), shape=type_of(x).shape)
-    return ct_x, grads, ct_first[0], ct_first[1] if lstm else None
+    return ct_x, grads, first_cts[0], first_cts[1] if lstm else None
 
 
 def _transposed_product(x: Any, y: Any) -> Any:
-    """``x.T @ y``: a sum over all steps and sequences."""
+    """``x.T @ y``, summed over all steps and sequences."""
     return dot(x, y, contract=((0,), (0,)), batch=((), ()))
 
 

@@ -1,6 +1,6 @@
 """Recurrent layers in one direction, composed step by step as in PyTorch on the CPU.
 
-These give the graphs of networks that ``compat._operators.nn.rnn_scan`` computes, one program per layer.
+They determine the graphs of networks that ``compat._operators.nn.rnn_scan`` computes as one program per layer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ State = tuple[Tensor, ...]
 
 
 def _step(mode: int, gates: Tensor, state: State, w: Weights) -> State:
-    """The next state, from the inputs' part of the gates."""
+    """The next state, given the contribution of the input to the gates."""
     if mode == GRU:
         return (gru_step(lambda: gates, state[0], w.hh, w.b_hh),)
     if mode == LSTM:
@@ -37,7 +37,7 @@ def layer_in_steps(
     """A layer over all steps.
 
     Args:
-        reverse: from the last step to the first.
+        reverse: whether to run from the last step to the first.
         sizes: for packed sequences, the number of sequences at each step; else None.
         input: (steps, batch, inputs), or of packed sequences (rows, inputs).
         weights_and_state: ``Weights``, the first ``h``, and an LSTM's ``c``.
@@ -51,15 +51,15 @@ def layer_in_steps(
     if sizes is not None:
         return (_from_last if reverse else _from_first)(mode, gates, sizes, w, state)
     found = []
-    shares: Sequence[Tensor] = gates.unbind(0)
-    for share in reversed(shares) if reverse else shares:
-        state = _step(mode, share, state, w)
+    steps: Sequence[Tensor] = gates.unbind(0)
+    for step in reversed(steps) if reverse else steps:
+        state = _step(mode, step, state, w)
         found.append(state[0])
     return stack.function(found[::-1] if reverse else found, 0), *state
 
 
 def _from_first(mode: int, gates: Tensor, sizes: Sequence[int], w: Weights, state: State) -> State:
-    """Shorter sequences end earlier: their states are collected separately."""
+    """Packed sequences, from the first step: the last states of shorter ones, which end earlier, are collected."""
     found, ended, begin = [], [], 0
     for i, size in enumerate(sizes):
         if i and size < sizes[i - 1]:
@@ -74,7 +74,7 @@ def _from_first(mode: int, gates: Tensor, sizes: Sequence[int], w: Weights, stat
 
 
 def _from_last(mode: int, gates: Tensor, sizes: Sequence[int], w: Weights, first: State) -> State:
-    """Shorter sequences start later, with their initial states."""
+    """Packed sequences, from the last step: shorter ones start later, with their initial states."""
     found, end, before = [], gates.shape[0], sizes[-1]
     state = tuple(narrow(s, 0, 0, before) for s in first)
     for size in reversed(sizes):
@@ -87,7 +87,7 @@ def _from_last(mode: int, gates: Tensor, sizes: Sequence[int], w: Weights, first
 
 
 def node_classes(mode: int, projected: bool, sizes: Sequence[int] | None, reverse: bool) -> list[type]:
-    """The classes of the nodes that the results have."""
+    """The classes of the nodes of the results of ``layer_in_steps``."""
     state: list[Any] = [mm if projected else mul, add] if mode == LSTM else [{GRU: add, RELU: relu}.get(mode, tanh)]
     if sizes is not None and not reverse and sizes[-1] < sizes[0]:
         state = [cat] * len(state)

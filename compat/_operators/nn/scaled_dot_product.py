@@ -9,13 +9,14 @@ from compat._core.memory.strides import broadcast_size
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Gradients
 from compat._core.operators.op import aten
+from compat._core.operators.opmath import HALVES, single
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import cpp_name
 from compat._operators.create.factories import full, ones, zeros
 from compat._operators.linalg.matmul import matmul
-from compat._operators.nn.attention_backends import chosen
+from compat._operators.nn.attention_backends import select_backend
 from compat._operators.pointwise.scalars import mul_number
 from compat._operators.reduction.logsumexp import minus_maximum
 from compat._operators.reduction.sum_mean_var import accumulated, reduce
@@ -27,7 +28,20 @@ from funcgrad.primitives import reductions as r
 from funcgrad.primitives.contraction import dot as contract
 from funcgrad.primitives.shape import cut, reshape
 
-# ---------------------------------------------------------------- the softmax of rows of -inf
+# ---------------------------------------------------------------- softmax
+
+
+def _exponentials(x: Any, axis: int) -> tuple[Any, Any, Any, Any]:
+    """The exponentials of ``x`` less its maxima along an axis, and their sums; zero and 1 where all elements are -inf.
+
+    Returns:
+        The exponentials, the sums, the maxima, and the mask of rows of -inf.
+    """
+    maximum = e.stop_gradient(reduce(r.reduce_max, x, (axis,), True))
+    masked = np.equal(maximum, -math.inf)
+    weights = e.exp(minus_maximum(x, np.where(masked, e.number(0, maximum), maximum)))
+    total = reduce(r.reduce_sum, weights, (axis,), True)
+    return weights, np.where(masked, e.number(1, total), total), maximum, masked
 
 
 @aten(
@@ -38,11 +52,8 @@ def safe_softmax(input, dim, dtype):
     """``softmax``, zero where all elements along the dimension are ``-inf``."""
 
     def body(x: Any) -> Any:
-        high = e.stop_gradient(reduce(r.reduce_max, x, (dim,), True))
-        hidden = np.equal(high, -math.inf)
-        weights = e.exp(minus_maximum(x, np.where(hidden, e.number(0, high), high)))
-        total = reduce(r.reduce_sum, weights, (dim,), True)
-        return np.divide(weights, np.where(hidden, e.number(1, total), total))
+        weights, total, _, _ = _exponentials(x, dim)
+        return np.divide(weights, total)
 
     return accumulated(input if dtype is None else np.astype(input, dtype.numpy), body)
 
@@ -53,7 +64,7 @@ def safe_softmax_backward(ct: Any, result: Any, dim: Any) -> Any:
     return np.subtract(weighted, np.multiply(result, reduce(r.reduce_sum, weighted, (dim,), True)))
 
 
-# ---------------------------------------------------------------- attention as a single operation
+# ---------------------------------------------------------------- attention as one operator
 
 
 def _product(x: Any, y: Any, x_axis: int, y_axis: int) -> Any:
@@ -64,7 +75,7 @@ def _product(x: Any, y: Any, x_axis: int, y_axis: int) -> Any:
 class _Heads:
     """Conversion of queries, keys and values to batches of matrices.
 
-    If several heads of the queries share one of the keys, their rows become rows of one matrix.
+    The rows of heads of the queries that share a head of the keys become rows of one matrix.
 
     Args:
         query: ``(n, heads, l, e)``.
@@ -104,29 +115,23 @@ def _scores(heads: _Heads, query: Any, key: Any, mask: Any, causal: bool, scale:
     return scores
 
 
-def _wide(*xs: Any) -> list[Any]:
-    """float16 and bfloat16 as float32, since exponentials are summed."""
-    return [np.astype(x, fdtypes.float32) if x is not None and type_of(x).dtype in _HALVES else x for x in xs]
-
-
 def _factor(scale: float | None, width: int) -> float:
     return 1 / math.sqrt(width) if scale is None else scale
 
 
 def _like_query(operands: dict[str, Any], types: Any) -> list[Any]:
-    """The output in the memory format of the query; the logarithms with the heads last."""
+    """The strides of the query for the output; those of ``(n, l, heads)`` for the logarithms."""
     layout = operands["query"]
     _, heads, rows = types[1].shape
-    own = tuple(layout.stride) if types[0].shape == tuple(layout.size) and layout.dense else None
-    return [own, (heads * rows, 1, heads)]
+    same = types[0].shape == tuple(layout.size) and layout.dense
+    return [tuple(layout.stride) if same else None, (heads * rows, 1, heads)]
 
 
-_HALVES = (fdtypes.float16, fdtypes.bfloat16)
-#: The sizes of blocks in which PyTorch's kernel goes back.
-_BLOCK_OF_KEYS = 512
+#: The numbers of keys and of queries in the blocks of the backward pass of PyTorch's kernel.
+_KEY_BLOCK = 512
 
 
-def _block_of_queries(count: int) -> int:
+def _query_block(count: int) -> int:
     return 256 if count >= 768 else 64 if count >= 192 else 32
 
 
@@ -140,11 +145,11 @@ def _product_by_blocks(scores: Any, y: Any, axis: int, heads: _Heads, dtype: Any
 
     In half precision PyTorch's kernel adds up the products of blocks of queries or keys, and rounds each sum.
     """
-    count, rounds = type_of(scores).shape[axis], dtype in _HALVES and heads.rows == heads.l
-    if not rounds:
-        whole = _product(scores, y, axis, 1)
-        return whole if factor is None else np.multiply(whole, factor)
-    block = _block_of_queries(count) if axis == 1 else _BLOCK_OF_KEYS
+    if dtype not in HALVES or heads.rows != heads.l:
+        product = _product(scores, y, axis, 1)
+        return product if factor is None else np.multiply(product, factor)
+    count = type_of(scores).shape[axis]
+    block = _query_block(count) if axis == 1 else _KEY_BLOCK
     total: Any = None
     for start in range(0, max(count, 1), block):
         limit = min(start + block, count)
@@ -163,17 +168,13 @@ def _product_by_blocks(scores: Any, y: Any, axis: int, heads: _Heads, dtype: Any
 )  # fmt: skip
 def flash_attention(query, key, value, dropout_p, is_causal, *, attn_mask, scale):  # fmt: skip
     dtype, heads = type_of(query).dtype, _Heads(query, key)
-    query, key, value, attn_mask = _wide(query, key, value, attn_mask)
+    query, key, value, attn_mask = map(single, (query, key, value, attn_mask))
     scores = _scores(heads, query, key, attn_mask, is_causal, _factor(scale, heads.e))
-    high = e.stop_gradient(reduce(r.reduce_max, scores, (3,), True))
-    hidden = np.equal(high, -math.inf)
-    weights = e.exp(minus_maximum(scores, np.where(hidden, e.number(0, high), high)))
-    total = reduce(r.reduce_sum, weights, (3,), True)
-    total = np.where(hidden, e.number(1, total), total)
+    weights, total, maximum, masked = _exponentials(scores, 3)
     # PyTorch's kernel rounds the exponentials to the dtype of the values, but not their sum.
     rounded = np.astype(np.astype(weights, dtype), type_of(value).dtype)
     product = heads.by_head(_product(heads.of_scores(rounded), heads.of_key(value), 2, 1))
-    logsumexp = np.where(hidden, e.number(0, total), np.add(high, e.log(total)))
+    logsumexp = np.where(masked, e.number(0, total), np.add(maximum, e.log(total)))
     output = np.astype(np.divide(product, total), dtype)
     return output, reshape(logsumexp, shape=(heads.n, heads.heads, heads.l))
 
@@ -181,17 +182,17 @@ def flash_attention(query, key, value, dropout_p, is_causal, *, attn_mask, scale
 @flash_attention.backward
 def flash_attention_backward(ct0, ct1, query, key, value, attn_mask, is_causal, scale, result0, result1):
     dtype, heads = type_of(query).dtype, _Heads(query, key)
-    query, key, value, attn_mask, ct, output = _wide(query, key, value, attn_mask, ct0, result0)
+    query, key, value, attn_mask, ct, output = map(single, (query, key, value, attn_mask, ct0, result0))
     factor = _factor(scale, heads.e)
     scores = _scores(heads, query, key, attn_mask, is_causal, factor)
     weights = heads.of_scores(e.exp(np.subtract(scores, np.expand_dims(result1, 3))))
     rows = reshape(ct, shape=(heads.batch, heads.rows, type_of(value).shape[3]))
-    towards = _product(rows, heads.of_key(value), 2, 2)
+    grad_weights = _product(rows, heads.of_key(value), 2, 2)
     inner = reshape(reduce(r.reduce_sum, np.multiply(ct, output), (3,), True), shape=(heads.batch, heads.rows, 1))
-    # The logarithms are results too, only for this operator's backward.
-    through = reshape(np.astype(ct1, type_of(inner).dtype), shape=type_of(inner).shape)
-    grad_scores = np.multiply(weights, np.add(np.subtract(towards, inner), through))
-    if dtype in _HALVES:  # PyTorch's kernel rounds what it multiplies, and scales the products
+    # The logarithms have a gradient only in the backward of this operator.
+    grad_logsumexp = reshape(np.astype(ct1, type_of(inner).dtype), shape=type_of(inner).shape)
+    grad_scores = np.multiply(weights, np.add(np.subtract(grad_weights, inner), grad_logsumexp))
+    if dtype in HALVES:  # PyTorch's kernel rounds the factors, and scales the products
         weights, grad_scores = (_rounded(x, dtype) for x in (weights, grad_scores))
     grad_value = _product_by_blocks(weights, rows, 1, heads, dtype)
     grad_query = _product_by_blocks(grad_scores, heads.of_key(key), 2, heads, dtype, factor)
@@ -203,8 +204,8 @@ def flash_attention_backward(ct0, ct1, query, key, value, attn_mask, is_causal, 
 # ---------------------------------------------------------------- attention as a composition
 
 
-def _added_mask(query: Tensor, key: Tensor, mask: Tensor | None, causal: bool) -> Tensor | None:
-    """The mask added to the scores: 0 where attention is allowed, ``-inf`` elsewhere; or the given numbers."""
+def _additive_mask(query: Tensor, key: Tensor, mask: Tensor | None, causal: bool) -> Tensor | None:
+    """The mask that is added to the scores: for booleans 0 where they are True and ``-inf`` elsewhere."""
     if causal:
         if mask is not None:
             raise RuntimeError(
@@ -213,35 +214,35 @@ def _added_mask(query: Tensor, key: Tensor, mask: Tensor | None, causal: bool) -
         mask = ones(query.shape[-2], key.shape[-2], dtype=dtypes.bool_).tril()
     if mask is None or mask.dtype is not dtypes.bool_:
         return mask
-    none = full((), -math.inf, dtype=query.dtype)
-    return names_of("torch")["where"](mask, zeros((), dtype=query.dtype), none)
+    minus_infinity, zero = full((), -math.inf, dtype=query.dtype), zeros((), dtype=query.dtype)
+    return names_of("torch")["where"](mask, zero, minus_infinity)
 
 
 def _composed(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, causal: bool, scale: float | None,
     gqa: bool,
 ) -> Tensor:  # fmt: skip
-    own = query.dtype
-    if own in (dtypes.float16, dtypes.bfloat16):
+    dtype = query.dtype
+    if dtype in (dtypes.float16, dtypes.bfloat16):
         query, key, value = (t.to(dtypes.float32) for t in (query, key, value))
     if gqa:
         key, value = (_repeated(t, query.shape[-3]) for t in (key, value))
-    added = _added_mask(query, key, mask, causal)
+    additive = _additive_mask(query, key, mask, causal)
     factor = _factor(scale, query.shape[-1])
     root = math.sqrt(abs(factor))
     query = mul_number.function(query, -root if factor < 0 else root)
     scores = matmul(query, mul_number.function(key.transpose(-2, -1), root))
-    if added is not None:
-        scores = scores + added
+    if additive is not None:
+        scores = scores + additive
     weights = safe_softmax.function(scores, -1)
     if dropout_p > 0:
         weights = names_of("torch")["dropout"](weights, dropout_p, True)
     result = matmul(weights, value)
-    return result if result.dtype is own else result.to(own)
+    return result if result.dtype is dtype else result.to(dtype)
 
 
 def _repeated(t: Tensor, heads: int) -> Tensor:
-    """Each head of the keys or values repeated for the heads of the queries that share it."""
+    """The heads of the keys or values, each repeated for the heads of the queries that share it."""
     times = heads // t.shape[-3]
     return t if times == 1 else t.repeat_interleave(times, -3)
 
@@ -273,10 +274,8 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, gqa: 
             raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
 
 
-def _at_once(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, gqa: bool
-) -> bool:  # fmt: skip
-    """Whether PyTorch uses a single operation."""
+def _is_fused(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, gqa: bool) -> bool:
+    """Whether PyTorch's fused operator supports the operands."""
     if dropout_p > 0 or not query.dim() == key.dim() == value.dim() == 4:
         return False
     if mask is not None and (mask.requires_grad or mask.dim() not in (2, 4)):
@@ -284,19 +283,21 @@ def _at_once(
             raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got -2)")
         return False
     _, heads, _, width = query.shape
-    fits = query.shape[0] == key.shape[0] == value.shape[0] and width == key.shape[3] == value.shape[3]
-    same = key.shape[1] == value.shape[1] and (gqa or heads == key.shape[1])
-    return fits and same and 0 not in (*query.shape, *key.shape) and key.shape[2] == value.shape[2]
+    same_sizes = query.shape[0] == key.shape[0] == value.shape[0] and width == key.shape[3] == value.shape[3]
+    same_heads = key.shape[1] == value.shape[1] and (gqa or heads == key.shape[1])
+    return same_sizes and same_heads and 0 not in (*query.shape, *key.shape) and key.shape[2] == value.shape[2]
 
 
 def _float_mask(query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor | None:
-    """A mask as numbers to add, of a size that broadcasts to the scores."""
+    """The mask as numbers that are added to the scores.
+
+    Raises:
+        RuntimeError: if its size does not broadcast to that of the scores.
+    """
     if mask is None:
         return None
     broadcast_size((*query.shape[:-1], key.shape[-2]), tuple(mask.shape))
-    if mask.dtype is not dtypes.bool_:
-        return mask
-    return _added_mask(query, key, mask, False)
+    return _additive_mask(query, key, mask, False)
 
 
 @composite(
@@ -314,8 +315,8 @@ def scaled_dot_product_attention(
         query: ``(*, l, e)``.
         key: ``(*, s, e)``.
         value: ``(*, s, v)``.
-        attn_mask: broadcastable to ``(*, l, s)``: booleans, False to mask a key, or numbers to add to the scores. A row
-            with all keys masked gives zeros.
+        attn_mask: broadcastable to ``(*, l, s)``: booleans, False for masked keys, or numbers that are added to the
+            scores. A row whose keys are all masked gives zeros.
         dropout_p: the dropout probability of weights.
         is_causal: whether the i-th query attends only to the first i + 1 keys.
         scale: by default ``1 / sqrt(e)``.
@@ -335,9 +336,9 @@ def scaled_dot_product_attention(
     """
     _check(query, key, value, attn_mask, enable_gqa)
     if 0 in (query.shape[-2], key.shape[-2], value.shape[-2]) or not query.numel():
-        nothing = mul_number.function(query.sum() + key.sum() + value.sum(), 0.0)
-        return zeros(*query.shape[:-1], value.shape[-1], dtype=query.dtype) + nothing
-    if chosen(_at_once(query, key, value, attn_mask, dropout_p, enable_gqa)) == "math":
+        zero = mul_number.function(query.sum() + key.sum() + value.sum(), 0.0)
+        return zeros(*query.shape[:-1], value.shape[-1], dtype=query.dtype) + zero
+    if select_backend(_is_fused(query, key, value, attn_mask, dropout_p, enable_gqa)) == "math":
         return _composed(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
     return flash_attention.function(
         query, key, value, 0.0, is_causal, attn_mask=_float_mask(query, key, attn_mask), scale=scale

@@ -12,7 +12,7 @@ from compat._core.operators.value_checks import values_of
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import int64
-from compat._core.types.errors import size_text
+from compat._core.types.errors import lacks, size_text
 from compat._operators.indexing.indices import flat
 from compat._operators.spatial import by, each, format_strides
 from compat._operators.view.shape import squeeze, unsqueeze
@@ -49,7 +49,7 @@ def _check_unpool(n: int) -> Callable[..., None]:
                 f"but got {size_text(size)} with dimension {empty} being empty."
             )
         if not input.dtype.is_floating_point:
-            raise NotImplementedError(f"\"max_unpool{n}d\" not implemented for '{input.dtype.scalar_name}'")
+            raise lacks(f"max_unpool{n}d", input.dtype)
 
     return check
 
@@ -58,12 +58,12 @@ def _inspect_unpool(input: Tensor, indices: Tensor, output_size: Ints) -> None:
     found = values_of(indices)
     bad = found[(found < 0) | (found >= prod(output_size))]
     if bad.size:
-        # PyTorch checks all of them, and reports the last.
+        # PyTorch reports the last invalid index.
         raise RuntimeError(f"Found an invalid max index: {bad[-1]} (output volumes are of size {by(output_size)})")
 
 
-def _places(indices: Any, rows: int, volume: int) -> Any:
-    """Indices within planes as indices within all of them."""
+def _flat_indices(indices: Any, rows: int, volume: int) -> Any:
+    """Indices into each of ``rows`` planes of ``volume`` elements, as indices into the flattened array."""
     inner = reshape(indices, shape=(rows, type_of(indices).size // rows))
     first = mul(iota(shape=type_of(inner).shape, axis=0, dtype=int64.numpy), int64.numpy.type(volume))
     return flat(add(inner, first))
@@ -75,17 +75,17 @@ def _unpool(n: int) -> Op:
         shape, zero = (*lead, *output_size), type_of(input).dtype.type(0)
         if not prod(shape) or not type_of(input).size:
             return full(zero, shape)
-        places = _places(indices, prod(lead), prod(output_size))
-        return reshape(np.at(full(zero, (prod(shape),)))[places].set(flat(input)), shape=shape)
+        flat_indices = _flat_indices(indices, prod(lead), prod(output_size))
+        return reshape(np.at(full(zero, (prod(shape),)))[flat_indices].set(flat(input)), shape=shape)
 
     def backward(ct: Any, indices: Any, output_size: Ints) -> Any:
         shape = type_of(indices).shape
         if not type_of(indices).size:
             return full(type_of(ct).dtype.type(0), shape)
-        places = _places(indices, prod(shape[:-n]), prod(output_size))
-        return reshape(np.at(flat(ct))[places].get(), shape=shape)
+        flat_indices = _flat_indices(indices, prod(shape[:-n]), prod(output_size))
+        return reshape(np.at(flat(ct))[flat_indices].get(), shape=shape)
 
-    body.__doc__ = f"Elements put at places within the last {n} dimensions, zeros elsewhere."
+    body.__doc__ = f"Elements at indices into the last {n} dimensions, zeros elsewhere."
     declared = aten(
         f"max_unpool{n}d(Tensor self, Tensor indices, SymInt[{n}] output_size) -> Tensor",
         node=f"MaxUnpool{n}DBackward0", saves="indices", names=f"_C._nn.max_unpool{n}d",
@@ -99,31 +99,31 @@ def _unpool(n: int) -> Op:
 _UNPOOL = {n: _unpool(n) for n in (2, 3)}
 
 
-def _size_of_unpooled(input: Tensor, kernel: Ints, stride: Ints, padding: Ints, wanted: Any) -> Ints:
-    """The size before pooling, as far as its result determines it; ``wanted`` chooses between possible ones.
+def _unpooled_size(input: Tensor, kernel: Ints, stride: Ints, padding: Ints, output_size: Any) -> Ints:
+    """The size before pooling; ``output_size`` selects one if several sizes are possible.
 
     Raises:
         ValueError: for an impossible size.
     """
     n = len(kernel)
     spatial = tuple(input.shape)[-n:]
-    usual = tuple((size - 1) * s + k - 2 * p for size, k, s, p in zip(spatial, kernel, stride, padding))
-    if wanted is None:
-        return usual
-    if len(wanted) == n + 2:
-        wanted = wanted[2:]
-    if len(wanted) != n:
+    default = tuple((size - 1) * s + k - 2 * p for size, k, s, p in zip(spatial, kernel, stride, padding))
+    if output_size is None:
+        return default
+    if len(output_size) == n + 2:
+        output_size = output_size[2:]
+    if len(output_size) != n:
         raise ValueError(
             f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a length of "
-            f"'{len(wanted)}'"
+            f"'{len(output_size)}'"
         )
-    for d, (size, s) in enumerate(zip(usual, stride)):
-        if not size - s < wanted[d] < size + s:
-            raise ValueError(f'invalid output_size "{wanted}" (dim {d} must be between {size - s} and {size + s})')
-    return tuple(v.__index__() for v in wanted)
+    for d, (size, s) in enumerate(zip(default, stride)):
+        if not size - s < output_size[d] < size + s:
+            raise ValueError(f'invalid output_size "{output_size}" (dim {d} must be between {size - s} and {size + s})')
+    return tuple(v.__index__() for v in output_size)
 
 
-_UNPOOL_DOC = """Maxima put back where ``max_pool{n}d`` found them, zeros elsewhere.
+_UNPOOL_DOC = """The maxima of ``max_pool{n}d`` at their positions before pooling, zeros elsewhere.
 
     Args:
         input: the result of ``max_pool{n}d``.
@@ -148,7 +148,7 @@ def _publish_unpool(n: int) -> None:
     ) -> Tensor:
         kernel = each(kernel_size, n)
         step = kernel if stride is None else each(stride, n)
-        size = _size_of_unpooled(input, kernel, step, each(padding, n), output_size)
+        size = _unpooled_size(input, kernel, step, each(padding, n), output_size)
         if n > 1:
             return _UNPOOL[n].function(input, indices, size)
         found = _UNPOOL[2].function(unsqueeze(input, -1), unsqueeze(indices, -1), (*size, 1))
@@ -162,12 +162,12 @@ def _publish_unpool(n: int) -> None:
 for _n in (1, 2, 3):
     _publish_unpool(_n)
 
-# ---------------------------------------------------------------- other norms
+# ---------------------------------------------------------------- norms of windows
 
 _LP_DOC = """The ``norm_type``-norm of windows over the last {n} dimensions; the sum for 1.
 
     Args:
-        norm_type: the power; infinity for the greatest magnitude, minus infinity for the smallest.
+        norm_type: the order of the norm; infinity for the largest magnitude, minus infinity for the smallest.
         kernel_size: the window size, a number or one per dimension.
         stride: the step between windows; by default the window size.
         ceil_mode: whether a window may reach past the end.
@@ -183,10 +183,10 @@ def _publish_lp(n: int) -> None:
         input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
     ) -> Tensor:
         if isinstance(norm_type, int | float) and isinf(norm_type):
-            greatest = names_of("F")[f"max_pool{n}d"]
+            max_pool = names_of("F")[f"max_pool{n}d"]
             if norm_type > 0:
-                return greatest(input.abs(), kernel_size, stride, 0, 1, ceil_mode)
-            return -greatest(-input.abs(), kernel_size, stride, 0, 1, ceil_mode)
+                return max_pool(input.abs(), kernel_size, stride, 0, 1, ceil_mode)
+            return -max_pool(-input.abs(), kernel_size, stride, 0, 1, ceil_mode)
         count = prod(each(kernel_size, n))
         mean = names_of("F")[f"avg_pool{n}d"](input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
         return (mean.sign() * names_of("F")["relu"](mean.abs())).mul(count).pow(1.0 / norm_type)
@@ -209,7 +209,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     Args:
         input: a tensor with batch, channels, and at least one more dimension.
         size: the number of channels in a neighbourhood.
-        alpha, beta, k: as above.
+        alpha, beta, k: the numbers in the formula.
 
     Raises:
         ValueError: for fewer than three dimensions.
@@ -223,16 +223,17 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         raise ValueError(f"Expected 3D or higher dimensionality                          input (got {n} dimensions)")
     if input.numel() == 0:
         return input
-    return input / _neighbours(input, size).mul(alpha).add(k).pow(beta)
+    return input / _mean_of_squares(input, size).mul(alpha).add(k).pow(beta)
 
 
-def _neighbours(input: Tensor, size: int) -> Tensor:
+def _mean_of_squares(input: Tensor, size: int) -> Tensor:
+    """The mean of the squares in ``size`` neighbouring channels."""
     F = names_of("F")
     squares = input.mul(input)
-    around = (size // 2, (size - 1) // 2)
+    padding = (size // 2, (size - 1) // 2)
     if input.dim() == 3:
-        wide = F["pad"](unsqueeze(squares, 1), (0, 0, *around))
-        return squeeze(F["avg_pool2d"](wide, (size, 1), stride=1), 1)
+        padded = F["pad"](unsqueeze(squares, 1), (0, 0, *padding))
+        return squeeze(F["avg_pool2d"](padded, (size, 1), stride=1), 1)
     shape = tuple(input.shape)
-    wide = F["pad"](squares.view(shape[0], 1, shape[1], shape[2], -1), (0, 0, 0, 0, *around))
-    return squeeze(F["avg_pool3d"](wide, (size, 1, 1), stride=1), 1).view(shape)
+    padded = F["pad"](squares.view(shape[0], 1, shape[1], shape[2], -1), (0, 0, 0, 0, *padding))
+    return squeeze(F["avg_pool3d"](padded, (size, 1, 1), stride=1), 1).view(shape)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Gradients
 from compat._core.operators.op import aten
@@ -14,24 +12,21 @@ from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 
 
-def _across(x: Any, dim: int) -> tuple[int, ...]:
-    return tuple(d for d in range(type_of(x).ndim) if d != dim)
-
-
 @aten(
     "_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)",
     node="WeightNormInterfaceBackward0", saves="dim g! result1! v!", names="torch._weight_norm_interface",
     arguments=Arguments(static="dim"), gradients=Gradients(constant=(1,)),
 )  # fmt: skip
 def weight_norm_interface(v, g, dim):
-    wide = single(v)  # in float16 and bfloat16 only the weight is rounded, once, not the norm
-    norm = np.sqrt(np.sum(np.multiply(wide, wide), axis=_across(v, dim), keepdims=True))
+    wide = single(v)  # for float16 and bfloat16 the weight is rounded once, and the norm is float32
+    axes = tuple(d for d in range(type_of(v).ndim) if d != dim)
+    norm = np.sqrt(np.sum(np.multiply(wide, wide), axis=axes, keepdims=True))
     return np.astype(np.multiply(wide, np.divide(single(g), norm)), type_of(v).dtype), norm
 
 
 @composite("_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor", names="torch._weight_norm")
 def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
-    """``v`` scaled to the norms ``g``: ``v * (g / norm_except_dim(v, 2, dim))``.
+    """``v`` scaled so that its norms are ``g``: ``v * (g / norm_except_dim(v, 2, dim))``.
 
     Source: T. Salimans and D. P. Kingma, "Weight normalization", NeurIPS 2016.
 

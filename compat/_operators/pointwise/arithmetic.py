@@ -195,28 +195,6 @@ def _rsub_number(input, other, alpha):
     return _with_factor(np.subtract, other, input, alpha)
 
 
-def _add_rounded(x: Any, y: Any, factor: Any) -> Any:
-    return np.add(x, times(y, factor))
-
-
-@pointwise(
-    "add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-    node="AddBackward1", names="", dtypes=Dtypes(promote="common", of="input other"),
-)  # fmt: skip
-def add_number(input, other, alpha):
-    """``input + alpha * other`` with a number as in PyTorch's composite operators: the node has one input."""
-    return in_single(_add_rounded)(input, other, rounded(alpha, input))
-
-
-@pointwise(
-    "mul.Scalar(Tensor self, Scalar other) -> Tensor",
-    node="MulBackward1", saves="other", names="", dtypes=Dtypes(promote="common", of="input other"),
-)  # fmt: skip
-def mul_number(input, other):
-    """``input * other`` with a number as in PyTorch's composite operators: the node has one input."""
-    return np.multiply(input, other)
-
-
 @overloaded(_rsub_tensor, _rsub_number, inplace=False, method=False)
 def rsub(input: Any, other: Any, alpha: Any = 1) -> Op:
     """``other - alpha * input``.

@@ -15,8 +15,8 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.errors import wrong_argument
 from compat._core.types.scalar_conversion import fits
-from compat._operators.pointwise.arithmetic import add_number, mul_number
 from compat._operators.pointwise.declare import as_dtype_of, binary, not_numbers_alone, refuses, unary, zeros_like
+from compat._operators.pointwise.scalars import add_number, mul_number
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
@@ -75,8 +75,8 @@ def ndtr(input: Tensor) -> Tensor:
         >>> torch.special.ndtr(torch.tensor([0.0]))
         tensor([0.5000])
     """
-    scaled = mul_number.function(input, math.sqrt(0.5))
-    return mul_number.function(add_number.function(erf.function(scaled), 1.0), 0.5)
+    x = input if input.dtype.category >= dtype.FLOATING else input.to(dtype.get_default_dtype())
+    return mul_number(add_number(erf.function(mul_number(x, math.sqrt(0.5))), 1.0), 0.5)
 
 
 # ---------------------------------------------------------------- gamma functions

@@ -10,6 +10,7 @@ import numpy
 from compat._core.operators.declaration import Arguments
 from compat._core.operators.op import pointwise
 from compat._core.types import dtype
+from compat._core.types.errors import lacks
 from compat._operators.pointwise.declare import binary, checks, common, document, not_numbers_alone, refuses, unary
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
@@ -27,7 +28,7 @@ def _single_or_double(kernel: str) -> Callable[..., None]:
     def check(*operands: Any, **_: Any) -> None:
         found = common(operands)
         if found in (dtype.float16, dtype.bfloat16):
-            raise NotImplementedError(f"\"{kernel}\" not implemented for '{found.scalar_name}'")
+            raise lacks(kernel, found)
 
     return checks(refuses(kernel, "complex"), check)
 

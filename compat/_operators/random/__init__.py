@@ -1,3 +1,3 @@
-"""Random tensors: factories, in-place sampling, sampling with parameters given by tensors, dropout."""
+"""Random tensors: factories, operators in place, sampling with tensors of parameters, dropout."""
 
 from compat._operators.random import sampling, dropout, inplace, gamma, lowrank, factories

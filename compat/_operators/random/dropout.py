@@ -19,24 +19,24 @@ from compat._core.types.errors import warn, wrong_argument
 from compat._operators import samplers
 from compat._operators.arguments import tensor_argument
 from compat._operators.create.factories import zeros
-from compat._operators.random.factories import laid_like
-from compat._operators.random.vmap_random import draws
+from compat._operators.random.factories import random_like
+from compat._operators.random.vmap_random import random_tensor
 
 
 def _check(p: float, error: type[Exception] = RuntimeError) -> None:
     if not 0.0 <= p <= 1.0:
-        shown = p if error is ValueError else f"{p:g}"
-        raise error(f"dropout probability has to be between 0 and 1, but got {shown}")
+        text = p if error is ValueError else f"{p:g}"
+        raise error(f"dropout probability has to be between 0 and 1, but got {text}")
 
 
-def _keep(dtype: np.dtype, p: float) -> Any:
-    """The scale of kept elements; 16-bit floats are divided in float32."""
+def _scale(dtype: np.dtype, p: float) -> Any:
+    """The factor of the elements that are not dropped; for 16-bit floats it is computed in float32."""
     wide = dtype if dtype.itemsize >= 4 else np.dtype(np.float32)
     return (wide.type(1) / wide.type(1 - p)).astype(dtype)
 
 
-def _toss(n: int, dtype: np.dtype, p: float) -> np.ndarray:
-    """``n`` elements of a mask: one with probability ``1 - p``, else zero."""
+def _mask(n: int, dtype: np.dtype, p: float) -> np.ndarray:
+    """``n`` elements of a mask: ones with probability ``1 - p``, else zeros."""
     return samplers.bernoulli(default_generator.engine, n, dtype, 1 - p)
 
 
@@ -52,11 +52,11 @@ def _feature_size(t: Tensor) -> tuple[int, ...]:
 
 
 def _dropped(input: Any, p: float, train: bool, inplace: bool, feature: bool = False, alpha: bool = False) -> Tensor:
-    """All kinds of dropout.
+    """Dropout of all kinds.
 
     Args:
-        feature: drop whole channels of samples.
-        alpha: dropped elements become the minimum value of ``selu``, and the result is scaled to mean 0 and variance 1.
+        feature: whether to drop whole channels of samples.
+        alpha: whether dropped elements become the infimum of ``selu``, and the result has mean 0 and variance 1.
     """
     name = f"{'feature_' * feature}{'alpha_' * alpha}dropout{'_' * inplace}"
     tensor_argument(name, "input", 1, input)
@@ -76,34 +76,33 @@ def _dropped(input: Any, p: float, train: bool, inplace: bool, feature: bool = F
         )
     kind = np.dtype(input.dtype.numpy)
 
-    def made(draw: Any) -> Tensor:
+    def mask_of(draw: Any) -> Tensor:
         if mode.watched:  # dispatch modes intercept ``bernoulli_``, as in PyTorch
-            tosses = (
-                input.new_empty(_feature_size(input)) if feature else names_of("torch")["empty_like"](input)
-            ).bernoulli_(1 - p)
-            return tosses if alpha else tosses.mul_(_keep(kind, p).item())
+            empty = input.new_empty(_feature_size(input)) if feature else names_of("torch")["empty_like"](input)
+            mask = empty.bernoulli_(1 - p)
+            return mask if alpha else mask.mul_(_scale(kind, p).item())
         if not feature:
-            return laid_like(input, draw, input.dtype, sequential=True)
-        return draws(draw, contiguous_layout(_feature_size(input), input.dtype, device=input.device))
+            return random_like(input, draw, input.dtype, sequential=True)
+        return random_tensor(draw, contiguous_layout(_feature_size(input), input.dtype, device=input.device))
 
     if not alpha:
-        keep = _keep(kind, p)
-        return _multiplied(input, made(lambda n, dtype: _toss(n, dtype, p) * keep), inplace)
+        factor = _scale(kind, p)
+        return _multiplied(input, mask_of(lambda n, dtype: _mask(n, dtype, p) * factor), inplace)
     scale = _alpha_scale(p)
-    tosses: Any = made(lambda n, dtype: _toss(n, dtype, p))
-    shift = (tosses - 1).mul_(_ALPHA * scale).add_(_ALPHA * scale * p)
-    multiplied = _multiplied(input, tosses.mul_(scale), inplace)
+    mask: Any = mask_of(lambda n, dtype: _mask(n, dtype, p))
+    shift = (mask - 1).mul_(_ALPHA * scale).add_(_ALPHA * scale * p)
+    multiplied = _multiplied(input, mask.mul_(scale), inplace)
     return multiplied.add_(shift) if inplace else multiplied + shift
 
 
-_ALPHA = 1.7580993408473766  # scale times alpha of selu
+_ALPHA = 1.7580993408473766  # minus the infimum of selu
 
 
 def _alpha_scale(p: float) -> float:
     return 1 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
 
 
-def _aten(name: str, **kind: bool) -> None:
+def _declare(name: str, **kind: bool) -> None:
     """The functions ``torch.NAME`` and ``torch.NAME_``."""
 
     def dropout(input: Tensor, p: float, train: bool) -> Tensor:
@@ -112,25 +111,25 @@ def _aten(name: str, **kind: bool) -> None:
     def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
         return _dropped(input, p, train, True, **kind)
 
-    for made, full, tensor in ((dropout, name, "Tensor"), (dropout_, f"{name}_", "Tensor(a!)")):
-        made.__name__ = made.__qualname__ = full
-        made.__doc__ = f"As ``torch.nn.functional.{name}``" + (", in place." if made is dropout_ else ".")
-        composite(f"{full}({tensor} self, float p, bool train) -> {tensor}", names=f"torch.{full}")(made)
+    for each, full, tensor in ((dropout, name, "Tensor"), (dropout_, f"{name}_", "Tensor(a!)")):
+        each.__name__ = each.__qualname__ = full
+        each.__doc__ = f"As ``torch.nn.functional.{name}``" + (", in place." if each is dropout_ else ".")
+        composite(f"{full}({tensor} self, float p, bool train) -> {tensor}", names=f"torch.{full}")(each)
 
 
-_aten("dropout")
-_aten("feature_dropout", feature=True)
-_aten("alpha_dropout", alpha=True)
-_aten("feature_alpha_dropout", feature=True, alpha=True)
+_declare("dropout")
+_declare("feature_dropout", feature=True)
+_declare("alpha_dropout", alpha=True)
+_declare("feature_alpha_dropout", feature=True, alpha=True)
 
 
 @function("F.dropout")
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """In training sets each element to zero with probability ``p`` and divides the others by ``1 - p``.
+    """Sets elements to zero with probability ``p``, and divides the others by ``1 - p``, in training.
 
     Args:
-        training: whether to drop; if False, the input is returned unchanged.
-        inplace: overwrite the input.
+        training: if False, the input is returned unchanged.
+        inplace: whether to overwrite the input.
 
     Raises:
         ValueError: unless ``p`` is between 0 and 1.
@@ -189,7 +188,7 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
             "provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional "
             "batch dimension (i.e. 2D or 3D inputs)."
         )
-    return _batched(input, input.dim() == 3, p, training, inplace)
+    return _channel_dropout(input, input.dim() == 3, p, training, inplace)
 
 
 @function("F.dropout2d")
@@ -218,7 +217,7 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
 @function("F.dropout3d")
 def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Dropout of whole channels of (batch, channels, depth, height, width), with or without a batch.
+    """Dropout of whole channels of (batch, channels, depth, height, width), or without the batch dimension.
 
     Raises:
         ValueError: unless ``p`` is between 0 and 1.
@@ -230,11 +229,11 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     _check(p, ValueError)
     if input.dim() not in (4, 5):
         _warn("dropout3d", input.dim(), 3, (4, 5))
-    return _batched(input, input.dim() == 5, p, training, inplace)
+    return _channel_dropout(input, input.dim() == 5, p, training, inplace)
 
 
-def _batched(input: Any, batched: bool, p: float, training: bool, inplace: bool) -> Tensor:
-    """Dropout of channels; an input without a batch dimension is a batch of one."""
+def _channel_dropout(input: Any, batched: bool, p: float, training: bool, inplace: bool) -> Tensor:
+    """Dropout of channels of an input with or without a batch dimension."""
     if batched:
         return _dropped(input, p, training, inplace, feature=True)
     one = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
@@ -242,10 +241,10 @@ def _batched(input: Any, batched: bool, p: float, training: bool, inplace: bool)
     return result.squeeze_(0) if inplace else result.squeeze(0)
 
 
-def _warn(name: str, got: int, spatial: int, wanted: Sequence[int]) -> None:
+def _warn(name: str, got: int, spatial: int, expected: Sequence[int]) -> None:
     warn(
         f"{name}: Received a {got}-D input to {name}, which is deprecated and will result in an error in a future "
         f"release. To retain the behavior and silence this warning, please use dropout instead. Note that {name} "
         f"exists to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel dimension, "
-        f"and an optional batch dimension (i.e. {wanted[0]}D or {wanted[1]}D inputs)."
+        f"and an optional batch dimension (i.e. {expected[0]}D or {expected[1]}D inputs)."
     )

@@ -18,11 +18,16 @@ from compat._core.types.errors import wrong_argument
 from compat._operators import samplers
 from compat._operators.create.factories import allocation_error, check_options, with_grad
 from compat._operators.random.inplace import UNIFORM, fill, number
-from compat._operators.random.vmap_random import Draw, draws, in_usual_order
+from compat._operators.random.vmap_random import Draw, has_contiguous_elements, random_tensor
 
 
 def size_of(name: str, given: tuple, position: int = 1) -> tuple[int, ...]:
-    """A size given as integers, or as one sequence of them."""
+    """The size that a factory got as integers, or as one sequence of them.
+
+    Raises:
+        TypeError: for a value that is not an integer.
+        RuntimeError: for a negative one.
+    """
     if len(given) == 1 and isinstance(given[0], tuple | list):
         given = tuple(given[0])
     for n in given:
@@ -39,10 +44,10 @@ class Options:
     """The keyword arguments that factories share.
 
     Args:
-        function: the factory's name, for error messages.
+        function: the name of the factory in messages.
         out: a tensor to write the result into.
-        dtype, device, requires_grad, memory_format: of the result.
-        layout: only ``torch.strided``.
+        dtype, device, requires_grad, memory_format: those of the result.
+        layout: must be ``torch.strided``.
         pin_memory, names: ignored.
     """
 
@@ -70,7 +75,7 @@ class Options:
         self.device = None if device is None else available(device)
         check_options(out, dtype, device, layout)
 
-    def made(self, size: tuple[int, ...], draw: Draw, default: dtypes.dtype) -> Tensor:
+    def tensor(self, size: tuple[int, ...], draw: Draw, default: dtypes.dtype) -> Tensor:
         """A contiguous tensor of random numbers, or ``out`` filled with them."""
         if self.out is not None:
             if tuple(self.out.shape) != size:
@@ -79,12 +84,12 @@ class Options:
         dtype = self.dtype or default
         assert dtype.numpy is not None
         try:
-            t = draws(draw, contiguous_layout(size, dtype, device=place(self.device)))
+            t = random_tensor(draw, contiguous_layout(size, dtype, device=place(self.device)))
         except (MemoryError, OverflowError, ValueError) as error:
             raise allocation_error(size, dtype, error) from None
         return with_grad(t, self.requires_grad)
 
-    def made_like(self, t: Any, draw: Draw) -> Tensor:
+    def tensor_like(self, t: Any, draw: Draw) -> Tensor:
         """A tensor of random numbers in the size and memory order of ``t``."""
         if self.memory_format is not None and getattr(self.memory_format, "_name", "") != "preserve_format":
             empty = (
@@ -93,24 +98,23 @@ class Options:
                 .contiguous(memory_format=self.memory_format)
             )
             return fill(empty, draw, UNIFORM)
-        made = laid_like(t, draw, self.dtype or t.dtype, self.device)
-        return with_grad(made, self.requires_grad)
+        return with_grad(random_like(t, draw, self.dtype or t.dtype, self.device), self.requires_grad)
 
 
-def laid_like(
-    t: Tensor, draw: Draw, dtype: dtypes.dtype, where: Device | None = None, *, sequential: bool = False
+def random_like(
+    t: Tensor, draw: Draw, dtype: dtypes.dtype, device: Device | None = None, *, sequential: bool = False
 ) -> Tensor:
     """A tensor of random numbers in the memory order of ``t``.
 
     Args:
-        sequential: draw batch elements of ``vmap`` one after the other, even if they are interleaved in ``t``.
+        sequential: whether to draw one batch element of ``vmap`` after the other even if they are interleaved in ``t``.
     """
     if t._view_ is not None:
         refresh(t)
     size, stride = tuple(t._layout_.size), t._layout_.stride
     assert dtype.numpy is not None
-    layout = dense_layout(size, preserved_strides(size, stride), dtype, device=where or t.device)
-    return draws(draw, layout, None if sequential else t)
+    layout = dense_layout(size, preserved_strides(size, stride), dtype, device=device or t.device)
+    return random_tensor(draw, layout, None if sequential else t)
 
 
 @composite(
@@ -124,7 +128,7 @@ def rand(*size: Any, generator: Any = None, **options: Any) -> Tensor:
     Args:
         size: integers, or one sequence of them.
         generator: the random number generator; the default one if omitted.
-        options: ``out``, ``dtype``, ``device``, ``requires_grad``, …
+        options: ``out``, ``dtype``, ``device``, ``requires_grad``, ...
 
     Example:
         >>> torch.rand(2, 3).shape
@@ -155,7 +159,7 @@ def _of_size(name: str, sampler: Any, size: tuple, generator: Any, options: dict
         raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
     engine = engine_of(name, generator)
     parsed = size_of(name, size)
-    return Options(name, **options).made(parsed, partial(sampler, engine), dtypes.get_default_dtype())
+    return Options(name, **options).tensor(parsed, partial(sampler, engine), dtypes.get_default_dtype())
 
 
 @composite(
@@ -174,7 +178,7 @@ def randint(*args: Any, generator: Any = None, **named: Any) -> Tensor:
 
     Args:
         generator: the random number generator; the default one if omitted.
-        named: ``low``, ``high`` and ``size`` by name; ``out``, ``dtype``, ``device``, ``requires_grad``, …
+        named: ``low``, ``high`` and ``size`` by name; ``out``, ``dtype``, ``device``, ``requires_grad``, ...
 
     Raises:
         RuntimeError: if there are no integers between the bounds, or the dtype cannot hold them.
@@ -199,7 +203,7 @@ def randint(*args: Any, generator: Any = None, **named: Any) -> Tensor:
     high = number("randint", "high", 1 + ("low" in given), given["high"], "int")
     engine = engine_of("randint", generator)
     draw = lambda n, dtype: samplers.random(engine, n, dtype, int(low), int(high))
-    return Options("randint", **named).made(size_of("randint", (given["size"],)), draw, dtypes.int64)
+    return Options("randint", **named).tensor(size_of("randint", (given["size"],)), draw, dtypes.int64)
 
 
 @composite(
@@ -226,7 +230,7 @@ def randperm(n: int, *, generator: Any = None, **options: Any) -> Tensor:
     def draw(count: int, dtype: Any) -> Any:
         return np.concatenate([samplers.permutation(engine, int(n), dtype) for _ in range(count // n if n else 1)])
 
-    return parsed.made((int(n),), draw, dtypes.int64)
+    return parsed.tensor((int(n),), draw, dtypes.int64)
 
 
 @composite(
@@ -242,7 +246,7 @@ def rand_like(input: Tensor, *, generator: Any = None, **options: Any) -> Tensor
         torch.Size([2, 3])
     """
     engine = engine_of("rand_like", generator)
-    return Options("rand_like", **options).made_like(input, lambda n, dtype: samplers.uniform(engine, n, dtype))
+    return Options("rand_like", **options).tensor_like(input, lambda n, dtype: samplers.uniform(engine, n, dtype))
 
 
 @composite(
@@ -262,10 +266,10 @@ def randn_like(input: Tensor, *, generator: Any = None, **options: Any) -> Tenso
     contiguous = not isinstance(input, Tensor) or (
         preserved_strides(tuple(input.shape), input.stride())
         == contiguous_layout(tuple(input.shape), input.dtype).stride
-        and in_usual_order(input)
+        and has_contiguous_elements(input)
     )
     draw = lambda n, dtype: samplers.normal(engine, n, dtype, contiguous=contiguous)
-    return Options("randn_like", **options).made_like(input, draw)
+    return Options("randn_like", **options).tensor_like(input, draw)
 
 
 @composite(
@@ -294,6 +298,6 @@ def randint_like(input: Tensor, *bounds: int, generator: Any = None, **named: An
         raise TypeError(f"randint_like() takes high, or low and high, but {len(bounds)} numbers were given")
     low, high = (int(number("randint_like", k, 2, given.get(k, 0), "int")) for k in ("low", "high"))
     engine = engine_of("randint_like", generator)
-    return Options("randint_like", **named).made_like(
+    return Options("randint_like", **named).tensor_like(
         input, lambda n, dtype: samplers.random(engine, n, dtype, low, high)
     )

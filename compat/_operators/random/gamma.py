@@ -1,7 +1,7 @@
 """Samples of gamma and Dirichlet distributions, differentiable with respect to the parameters.
 
-The derivative is that at a constant cumulative probability: implicit reparametrization (M. Figurnov et al., "Implicit
-reparameterization gradients", NeurIPS 2018).
+The derivative is taken at constant cumulative probability, by implicit reparameterization (M. Figurnov et al.,
+"Implicit reparameterization gradients", NeurIPS 2018).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from compat._core.operators.op import aten, pointwise
 from compat._core.random.generator import engine_of
 from compat._core.tensor.tensor import Tensor
 from compat._operators import samplers
-from compat._operators.random.vmap_random import drawn, given
+from compat._operators.random.vmap_random import batched_tensor, parameter_values
 from funcgrad import custom_jvp
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
@@ -26,14 +26,14 @@ from funcgrad.primitives.special.functions import betainc_by_parameters, gamma_s
 
 
 def _sample_slope(shape: Any, sample: Any) -> Any:
-    """The derivatives of gamma samples by their shape parameters; in float64, as large parameters cancel digits."""
+    """The derivatives of gamma samples by their shape parameters, in float64, since large parameters cancel digits."""
     wide = [np.astype(x, fdtypes.float64) for x in (shape, sample)]
     return np.astype(gamma_sample_slope(*wide), type_of(sample).dtype)
 
 
 @custom_jvp
 def _sample(shape: Any, values: Any) -> Any:
-    return e.stop_gradient(values)  # a new value, which the node can save
+    return e.stop_gradient(values)  # a new array, which the node can save
 
 
 _sample.defjvps(lambda t, sample, shape, values: np.multiply(t, _sample_slope(shape, sample)), None)
@@ -60,14 +60,9 @@ def standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
         >>> torch._standard_gamma(torch.ones(2)).shape
         torch.Size([2])
     """
-    (shapes,), over = given(input)
-    values = samplers.standard_gamma(engine_of("_standard_gamma", generator), np_(shapes))
-    return _gamma_drawn.function(input, drawn(values, over, input.dtype))
-
-
-def np_(values: Any) -> numpy.ndarray:
-    """A copy in row-major order, unless the values are."""
-    return numpy.asarray(values, order="C")
+    (shapes,), vmaps = parameter_values(input)
+    values = samplers.standard_gamma(engine_of("_standard_gamma", generator), shapes)
+    return _gamma_drawn.function(input, batched_tensor(values, vmaps, input.dtype))
 
 
 @pointwise(
@@ -82,16 +77,16 @@ def standard_gamma_grad(input, output):
 # ---------------------------------------------------------------- Dirichlet
 
 
-def _slope(x: Any, alpha: Any, total: Any) -> Any:
-    """The derivative by ``alpha`` of a sample ``x`` of Beta(``alpha``, ``total - alpha``), over ``1 - x``."""
+def _beta_slope(x: Any, alpha: Any, total: Any) -> Any:
+    """The derivative of a sample ``x`` of Beta(``alpha``, ``total - alpha``) by ``alpha``, divided by ``1 - x``."""
     beta = np.subtract(total, alpha)
-    moved = betainc_by_parameters(alpha, beta, x, orders=(1, 0))
+    slope = betainc_by_parameters(alpha, beta, x, orders=(1, 0))
     one = e.number(1, x)
-    logs = np.add(
+    log_density = np.add(
         np.multiply(np.subtract(alpha, one), np.log(x)), np.multiply(np.subtract(beta, one), np.log1p(e.neg(x)))
     )
-    logs = np.add(logs, np.subtract(e.lgamma(total), np.add(e.lgamma(alpha), e.lgamma(beta))))
-    return e.neg(np.divide(moved, np.multiply(np.exp(logs), np.subtract(one, x))))
+    log_density = np.add(log_density, np.subtract(e.lgamma(total), np.add(e.lgamma(alpha), e.lgamma(beta))))
+    return e.neg(np.divide(slope, np.multiply(np.exp(log_density), np.subtract(one, x))))
 
 
 @pointwise(
@@ -99,8 +94,8 @@ def _slope(x: Any, alpha: Any, total: Any) -> Any:
     names="torch._dirichlet_grad", dtypes=Dtypes(promote="common", numbers=True), out=False,
 )  # fmt: skip
 def dirichlet_grad(x, alpha, total):
-    """The derivative of each element of Dirichlet samples by its own parameter, over the sum of the other elements."""
-    return _slope(x, alpha, total)
+    """The derivatives of elements of Dirichlet samples by their parameters, over the sums of the other elements."""
+    return _beta_slope(x, alpha, total)
 
 
 @aten("_sample_dirichlet(Tensor self, Tensor values) -> Tensor", names="", gradients=Gradients(undefined=True))
@@ -112,16 +107,16 @@ def _dirichlet_drawn(input, values):
 def sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
     """Samples of Dirichlet distributions with the parameters along the last dimension, along which they add up to one.
 
-    They have no gradient; samples of ``torch.distributions.Dirichlet`` have one.
+    They have no gradient, unlike samples of ``torch.distributions.Dirichlet``.
 
     Example:
         >>> torch._sample_dirichlet(torch.ones(3)).sum().round()
         tensor(1.)
     """
-    (parameters,), over = given(input)
+    (parameters,), vmaps = parameter_values(input)
     kind = numpy.dtype(input.dtype.numpy)
-    gammas = samplers.standard_gamma(engine_of("_sample_dirichlet", generator), np_(parameters).astype(numpy.float64))
+    gammas = samplers.standard_gamma(engine_of("_sample_dirichlet", generator), parameters.astype(numpy.float64))
     shares = (gammas / gammas.sum(-1, keepdims=True)).astype(kind)
     below_one = numpy.nextafter(kind.type(1), kind.type(0))
     values = numpy.clip(shares, numpy.finfo(kind).tiny, below_one)
-    return _dirichlet_drawn.function(input, drawn(values, over, input.dtype))
+    return _dirichlet_drawn.function(input, batched_tensor(values, vmaps, input.dtype))

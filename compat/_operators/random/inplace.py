@@ -1,7 +1,4 @@
-"""Filling tensors with random numbers, in place.
-
-The numbers are NumPy arrays from ``samplers``. They are written in the tensor's memory order, as in PyTorch.
-"""
+"""Operators that fill tensors with random numbers, which are drawn in the memory order of the tensor, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -25,16 +22,22 @@ from compat._core.transforms.grad_mode import mode
 from compat._core.types.dtype import index_number
 from compat._core.types.errors import OVERLAPS_ITSELF, wrong_argument
 from compat._operators import samplers
-from compat._operators.random.vmap_random import Draw, check_fill, drawn, draws, given, in_usual_order, memory_order
+from compat._operators.random.vmap_random import (
+    Draw,
+    batched_tensor,
+    check_fill,
+    has_contiguous_elements,
+    memory_order,
+    parameter_values,
+    random_tensor,
+)
 from funcgrad import runtime
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import zeros
 
-# ---------------------------------------------------------------- in place
-
 
 def _zeros_for(count: int) -> Callable[..., list[Any]]:
-    """A backward with zero gradients for the first ``count`` inputs, on which random numbers do not depend."""
+    """A backward formula: zeros for the first ``count`` inputs, since random numbers do not depend on them."""
 
     def backward(inputs: Sequence[Any], results: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         return [zeros(type_of(x).strong()) if i < count else None for i, x in enumerate(inputs)]
@@ -42,23 +45,24 @@ def _zeros_for(count: int) -> Callable[..., list[Any]]:
     return backward
 
 
-def drawing_kernel(node: Any, *operands: str, shown: str = "", name: str = "") -> Kernel:
-    """The operation that returns ``values``, whatever its operands are, with a node for the operands' gradients.
+def drawing_kernel(node: Any, *operands: str, saves: str = "", name: str = "") -> Kernel:
+    """An operator that returns its last operand, ``values``; its node gives the other operands gradients of zeros.
 
     Args:
-        node: the class of its nodes, or the name of a new class.
+        node: the class of the nodes, or the name of a new class.
         operands: the names of the operands before ``values``.
-        shown: the ``_saved_...`` attributes of a new class: metadata of operands, such as ``mean.sym_sizes``.
-        name: the operation's name; by default that of the new class, without ``Backward``.
+        saves: the ``_saved_...`` attributes of a new class: metadata of operands, such as ``mean.sym_sizes``.
+        name: the name of the operator; by default that of the new class, without ``Backward``.
     """
 
-    def shows(entry: str) -> Any:
-        place = operands.index(entry.partition(".")[0])
-        return lambda node: metadata(entry.partition(".")[2], node.plan.kinds[place])
+    def saved(entry: str) -> Any:
+        operand, _, field = entry.partition(".")
+        index = operands.index(operand)
+        return lambda node: metadata(field, node.plan.kinds[index])
 
     if isinstance(node, str):
         name = node.partition("Backward")[0].lower()
-        node = make_node_class(node, {entry.replace(".", "_"): shows(entry) for entry in shown.split()})
+        node = make_node_class(node, {entry.replace(".", "_"): saved(entry) for entry in saves.split()})
     return Kernel(
         name,
         lambda *arrays: [arrays[-1]],
@@ -74,10 +78,10 @@ def fill(t: Tensor, draw: Draw, kernel: Kernel, *others: Tensor) -> Tensor:
 
     Args:
         draw: the sampler.
-        kernel: made by ``drawing_kernel`` for the tensor and ``others``.
+        kernel: the ``drawing_kernel`` of the tensor and ``others``.
 
     Raises:
-        RuntimeError: if the tensor cannot be written in place, or from ``draw``.
+        RuntimeError: if the tensor cannot be written in place, or if ``draw`` raises.
     """
     if t._view_ is not None:
         sync_written(t)
@@ -91,8 +95,8 @@ def fill(t: Tensor, draw: Draw, kernel: Kernel, *others: Tensor) -> Tensor:
         raise RuntimeError(OVERLAPS_ITSELF)
     check_memory(t, others)
     assert layout.dtype.numpy is not None
-    # The storage of an empty tensor may have elements.
-    whole = (
+    # Even the storage of an empty tensor may have elements.
+    whole_storage = (
         layout.whole
         and layout.numel == layout.base.numel
         and layout.dense
@@ -100,25 +104,25 @@ def fill(t: Tensor, draw: Draw, kernel: Kernel, *others: Tensor) -> Tensor:
         and not (layout.conj or layout.neg)
     )
     check_fill(t)
-    if whole and not recorded and not layout.base.traced:
+    if whole_storage and not recorded and not layout.base.traced:
         put(t, runtime.drawn(lambda: draw(layout.numel, layout.dtype.numpy).reshape(layout.base.shape)), False)
         return t
     if vmap_checks.drawing() or on_meta(t):
         size, stride = tuple(layout.size), preserved_strides(tuple(layout.size), layout.stride)
-        values = draws(draw, dense_layout(size, stride, layout.dtype, device=t.device), t)
+        values = random_tensor(draw, dense_layout(size, stride, layout.dtype, device=t.device), t)
     else:
         flat = draw(layout.numel, layout.dtype.numpy)
-        values = from_array(_along(flat, layout.size, layout.stride))
+        values = from_array(_from_memory_order(flat, layout.size, layout.stride))
     operands = (t, *others, values)
     mask = tuple(o._rg_ for o in operands) if mode.grad else None
     return kernel.plan(tuple(o._layout_ for o in operands), mask, 0).run(operands)
 
 
-def _along(flat: np.ndarray, size: Sequence[int], stride: Sequence[int]) -> np.ndarray:
-    """Numbers in memory order as an array of ``size``: the dimension with the smallest stride varies fastest."""
+def _from_memory_order(flat: np.ndarray, size: Sequence[int], stride: Sequence[int]) -> np.ndarray:
+    """Numbers in the memory order of a tensor with strides, as an array of ``size``."""
     order = sorted(range(len(size)), key=lambda d: -stride[d])
-    laid = flat.reshape([size[d] for d in order]).transpose(np.argsort(order)) if order else flat.reshape(())
-    return np.asarray(laid, order="C")
+    values = flat.reshape([size[d] for d in order]).transpose(np.argsort(order)) if order else flat.reshape(())
+    return np.asarray(values, order="C")
 
 
 UNIFORM = drawing_kernel("UniformBackward0", "input")
@@ -132,12 +136,17 @@ _BERNOULLI_P = drawing_kernel("BernoulliBackward1", "input", "p")
 _BERNOULLI = drawing_kernel("BernoulliBackward2", "input")
 
 
-def number(name: str, argument: str, position: int, value: Any, wanted: str = "float") -> Any:
+def number(name: str, argument: str, position: int, value: Any, kind: str = "float") -> Any:
+    """An argument that must be a number of a kind, ``"float"`` or ``"int"``, or a 0-d tensor.
+
+    Raises:
+        TypeError: naming the function, the argument, and its type.
+    """
     if isinstance(value, Tensor) and value.dim() == 0:
         return value.item()
-    if isinstance(value, bool) or not hasattr(value, "__index__" if wanted == "int" else "__float__"):
-        raise wrong_argument(name, argument, position, wanted, value)
-    return index_number(value) if wanted == "int" else value
+    if isinstance(value, bool) or not hasattr(value, "__index__" if kind == "int" else "__float__"):
+        raise wrong_argument(name, argument, position, kind, value)
+    return index_number(value) if kind == "int" else value
 
 
 @composite(
@@ -161,7 +170,7 @@ def uniform_(self: Tensor, *bounds: float, generator: Any = None, **named: float
 
 
 def _bounds(name: str, positional: tuple, named: dict[str, Any], defaults: tuple) -> tuple:
-    """The arguments ``from`` and ``to``: the first, a keyword of Python, cannot be the name of a parameter."""
+    """The arguments ``from`` and ``to``; ``from``, a keyword of Python, cannot be the name of a parameter."""
     if len(positional) > 2:
         raise TypeError(f"{name}() takes from 0 to 2 positional arguments but {len(positional)} were given")
     given = dict(zip(("from", "to"), positional))
@@ -183,7 +192,7 @@ def _bounds(name: str, positional: tuple, named: dict[str, Any], defaults: tuple
 def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> Tensor:
     """Fills the tensor with integers: ``random_()``, ``random_(to)`` from ``[0, to)``, ``random_(from, to)``.
 
-    Without ``to`` they go up to the largest that the dtype holds exactly.
+    Without ``to`` the largest one is the largest integer that the dtype represents exactly.
 
     Raises:
         RuntimeError: if there are no integers between the bounds, or the dtype cannot hold them.
@@ -222,8 +231,8 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
     """
     engine = engine_of("normal_", generator)
     mean, std = number("normal_", "mean", 1, mean), number("normal_", "std", 2, std)
-    # Also in memory, where vmap may interleave batch elements.
-    contiguous = self._layout_.contiguous and in_usual_order(self)
+    # A batch element is contiguous in memory unless ``vmap`` interleaves them.
+    contiguous = self._layout_.contiguous and has_contiguous_elements(self)
     return fill(self, lambda n, dtype: samplers.normal(engine, n, dtype, mean, std, contiguous=contiguous), NORMAL)
 
 
@@ -291,26 +300,26 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         return fill(self, lambda n, dtype: samplers.bernoulli(engine, n, dtype, p), _BERNOULLI)
     if not self.numel():
         return self
-    wide = p.detach().expand(self.shape)
+    expanded = p.detach().expand(self.shape)
     if level_stack.state.levels:
-        return _batched_bernoulli(self, wide, engine)
+        return _batched_bernoulli(self, expanded, engine)
     order = sorted(range(self.dim()), key=lambda d: -self.stride(d))
-    # A probability for each element, in the order in which the elements are drawn.
-    probabilities = array_of(wide).transpose(order).reshape(-1)
+    # The probabilities of the elements, in the order in which these are drawn.
+    probabilities = array_of(expanded).transpose(order).reshape(-1)
     return fill(self, lambda n, dtype: samplers.bernoulli(engine, n, dtype, probabilities), _BERNOULLI_P, p)
 
 
 def _batched_bernoulli(t: Tensor, p: Tensor, engine: Any) -> Tensor:
-    """``bernoulli_`` inside transforms, with a tensor of a probability for each element."""
-    (probabilities,), over = given(p)
+    """``bernoulli_`` under transforms, with a probability for each element."""
+    (probabilities,), vmaps = parameter_values(p)
     vmap_checks.check_write("bernoulli", t._storage_.buffer, p._storage_.buffer)
     check_fill(t)
     dtype = t.dtype.numpy
     assert dtype is not None
-    order = memory_order(t, over, t.dim())
-    laid = np.asarray(probabilities.transpose(order), order="C")
-    values = samplers.bernoulli(engine, laid.shape, dtype, laid).transpose(np.argsort(order))
-    return t.copy_(drawn(np.asarray(values, order="C"), over, t.dtype))
+    order = memory_order(t, vmaps, t.dim())
+    in_memory = np.asarray(probabilities.transpose(order), order="C")
+    values = samplers.bernoulli(engine, in_memory.shape, dtype, in_memory).transpose(np.argsort(order))
+    return t.copy_(batched_tensor(np.asarray(values, order="C"), vmaps, t.dtype))
 
 
 def truncated_normal_(

@@ -1,4 +1,4 @@
-"""``torch.svd_lowrank`` and ``torch.pca_lowrank``: the largest singular values, by random projections.
+"""``svd_lowrank`` and ``pca_lowrank``: the largest singular values, by random projections.
 
 The method is algorithms 4.4 and 5.1 of Halko, Martinsson and Tropp, "Finding structure with randomness" (2011).
 """
@@ -20,12 +20,13 @@ def svd_lowrank(
 
     Args:
         A: ``(*, m, n)``.
-        q: the number of singular values; somewhat more than the rank.
+        q: the number of singular values, which should be slightly greater than the rank.
         niter: the number of subspace iterations, which make the result more exact.
-        M: subtracted from ``A`` first; its size broadcasts to that of ``A``.
+        M: a matrix that is subtracted from ``A`` first; its size broadcasts to that of ``A``.
 
     Returns:
-        The vectors ``(*, m, q)``, the values ``(*, q)`` in descending order, the other vectors ``(*, n, q)``.
+        The left singular vectors ``(*, m, q)``, the singular values ``(*, q)`` in descending order, and the right
+        singular vectors ``(*, n, q)``.
 
     Example:
         >>> A = torch.outer(torch.arange(4.0), torch.ones(3))
@@ -48,8 +49,8 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
 
     Args:
         A: ``(*, m, n)``, ``m`` samples of ``n`` features.
-        q: the number of components; the least of ``m``, ``n`` and 6 if left out.
-        center: subtract the mean of the samples first.
+        q: the number of components; by default the minimum of ``m``, ``n`` and 6.
+        center: whether to subtract the mean of the samples first.
         niter: the number of subspace iterations, which make the result more exact.
 
     Returns:

@@ -21,26 +21,24 @@ from compat._operators import samplers
 from compat._operators.create.factories import blank
 from compat._operators.random.factories import Options, size_of
 from compat._operators.random.inplace import drawing_kernel, number
-from compat._operators.random.vmap_random import check_same, drawn, draws, given
+from compat._operators.random.vmap_random import batched_tensor, check_same, parameter_values, random_tensor
 
 _BERNOULLI = drawing_kernel("BernoulliBackward0", "input")
 _POISSON = drawing_kernel("PoissonBackward0", "input")
-_NORMAL_MEAN = drawing_kernel("NormalBackward1", "mean", shown="mean.sym_sizes")
-_NORMAL_STD = drawing_kernel("NormalBackward2", "std", shown="std.sym_sizes")
-_NORMAL = drawing_kernel("NormalBackward3", "mean", "std", shown="mean.sym_sizes std.sym_sizes")
-
-
-#: PyTorch has no derivative for these.
+_NORMAL_MEAN = drawing_kernel("NormalBackward1", "mean", saves="mean.sym_sizes")
+_NORMAL_STD = drawing_kernel("NormalBackward2", "std", saves="std.sym_sizes")
+_NORMAL = drawing_kernel("NormalBackward3", "mean", "std", saves="mean.sym_sizes std.sym_sizes")
+#: Operators without a derivative in PyTorch.
 _BERNOULLI_P = drawing_kernel(Underivable, "input", name="bernoulli")
 _BINOMIAL = drawing_kernel(Underivable, "count", "prob", name="binomial")
 
 
-def _given(out: Any, made: Tensor) -> Tensor:
-    """The result, written into ``out`` if given."""
+def _into_out(out: Any, result: Tensor) -> Tensor:
+    """The result, or ``out`` with the result written into it."""
     if out is None:
-        return made
-    resize_out(out, tuple(made.shape))
-    return out.copy_(made)
+        return result
+    resize_out(out, tuple(result.shape))
+    return out.copy_(result)
 
 
 @composite(
@@ -64,16 +62,16 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     """
     engine = engine_of("bernoulli", generator)
     if p is not None:
-        chance = number("bernoulli", "p", 2, p)
+        probability = number("bernoulli", "p", 2, p)
         check_same(vmap_checks.drawing(), input)
         layout = contiguous_layout(input.shape, input.dtype, device=input.device)
-        tosses = draws(lambda n, dtype: samplers.bernoulli(engine, n, dtype, chance), layout)
-        return _given(out, _BERNOULLI_P.call([input, tosses])[0])
+        sample = random_tensor(lambda n, dtype: samplers.bernoulli(engine, n, dtype, probability), layout)
+        return _into_out(out, _BERNOULLI_P.call([input, sample])[0])
     if on_meta(input):
-        return _given(out, _BERNOULLI.call([input, blank(input.shape, input)])[0])
-    (probabilities,), over = given(input)
-    values = samplers.bernoulli(engine, probabilities.shape, input.dtype.numpy, np.asarray(probabilities, order="C"))
-    return _given(out, _BERNOULLI.call([input, drawn(values, over, input.dtype)])[0])
+        return _into_out(out, _BERNOULLI.call([input, blank(input.shape, input)])[0])
+    (probabilities,), vmaps = parameter_values(input)
+    values = samplers.bernoulli(engine, probabilities.shape, input.dtype.numpy, probabilities)
+    return _into_out(out, _BERNOULLI.call([input, batched_tensor(values, vmaps, input.dtype)])[0])
 
 
 @composite("poisson(Tensor self, Generator? generator=None) -> Tensor", names="torch.poisson")
@@ -85,9 +83,9 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """
     if on_meta(input):
         return _POISSON.call([input, blank(input.shape, input)])[0]
-    (rates,), over = given(input)
-    values = samplers.poisson(engine_of("poisson", generator), np.asarray(rates, order="C"))
-    return _POISSON.call([input, drawn(values, over, input.dtype)])[0]
+    (rates,), vmaps = parameter_values(input)
+    values = samplers.poisson(engine_of("poisson", generator), rates)
+    return _POISSON.call([input, batched_tensor(values, vmaps, input.dtype)])[0]
 
 
 @composite("binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor", names="torch.binomial")
@@ -96,17 +94,16 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     size = broadcast_size(tuple(count.shape), tuple(prob.shape))
     if on_meta(count):
         return _BINOMIAL.call([count, prob, blank(size, count)])[0]
-    both, over = given(count.expand(size), prob.expand(size))
-    counts, probabilities = [np.asarray(x, order="C") for x in both]
+    (counts, probabilities), vmaps = parameter_values(count.expand(size), prob.expand(size))
     values = samplers.binomial(engine_of("binomial", generator), counts, probabilities)
-    return _BINOMIAL.call([count, prob, drawn(values, over, count.dtype)])[0]
+    return _BINOMIAL.call([count, prob, batched_tensor(values, vmaps, count.dtype)])[0]
 
 
 @composite(
     "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
 )
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
-    """Indices drawn with the weights in each row of ``input``; all different unless ``replacement``.
+    """Random indices, with the weights in each row of ``input``; without ``replacement`` all different.
 
     Args:
         input: weights, of one or two dimensions; they need not add up to 1.
@@ -130,12 +127,11 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         raise wrong_argument("multinomial", "replacement", 3, "bool", replacement)
     engine = engine_of("multinomial", generator)
     if on_meta(input):
-        return _given(out, blank((*input.shape[:-1], int(samples)), input, int64))
-    (weights,), over = given(input)
-    rows = np.asarray(weights, order="C")
-    flat = rows.reshape(-1, rows.shape[-1]) if over else rows
-    values = samplers.multinomial(engine, flat, int(samples), bool(replacement))
-    return _given(out, drawn(values.reshape((*rows.shape[:-1], int(samples))), over))
+        return _into_out(out, blank((*input.shape[:-1], int(samples)), input, int64))
+    (weights,), vmaps = parameter_values(input)
+    rows = weights.reshape(-1, weights.shape[-1]) if vmaps else weights
+    values = samplers.multinomial(engine, rows, int(samples), bool(replacement))
+    return _into_out(out, batched_tensor(values.reshape((*weights.shape[:-1], int(samples))), vmaps))
 
 
 # ---------------------------------------------------------------- normal
@@ -176,7 +172,7 @@ def normal(mean: Any = None, std: Any = 1.0, size: Any = None, *, generator: Any
         raise TypeError('normal() missing 1 required positional arguments: "mean"')
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         out = options.pop("out", None)
-        return _given(out, _normal_of(engine, mean, std))
+        return _into_out(out, _normal_of(engine, mean, std))
     if size is None:
         got = f"{type(mean).__name__}, {type(std).__name__}"
         raise TypeError(
@@ -184,7 +180,7 @@ def normal(mean: Any = None, std: Any = 1.0, size: Any = None, *, generator: Any
         )
     mean, std = number("normal", "mean", 1, mean), number("normal", "std", 2, std)
     draw: Callable[..., np.ndarray] = lambda n, dtype: samplers.normal(engine, n, dtype, mean, std)
-    return Options("normal", **options).made(size_of("normal", (size,), 3), draw, get_default_dtype())
+    return Options("normal", **options).tensor(size_of("normal", (size,), 3), draw, get_default_dtype())
 
 
 def _normal_of(engine: Any, mean: Any, std: Any) -> Tensor:
@@ -196,14 +192,14 @@ def _normal_of(engine: Any, mean: Any, std: Any) -> Tensor:
         return kernel.call([*operands, blank(size, operands[0])])[0]
     kind = np.dtype(dtype.numpy)
     if not isinstance(std, Tensor):
-        (shift,), over = given(mean)
+        (shift,), vmaps = parameter_values(mean)
         values = samplers.normal(engine, shift.shape, kind, 0.0, number("normal", "std", 2, std))
-        return kernel.call([mean, drawn((values + shift).astype(kind, copy=False), over, dtype)])[0]
-    (shift, scale), over = given(mean, std)
+        return kernel.call([mean, batched_tensor((values + shift).astype(kind, copy=False), vmaps, dtype)])[0]
+    (shift, scale), vmaps = parameter_values(mean, std)
     if scale.size and not (scale >= 0).all():
         raise RuntimeError("normal expects all elements of std >= 0.0")
     if not isinstance(mean, Tensor):
         shift = kind.type(number("normal", "mean", 1, mean))
-    whole = (*[m.size for m in over], *size)
-    values = (samplers.normal(engine, whole, kind) * scale + shift).astype(kind, copy=False)
-    return kernel.call([*operands, drawn(values, over, dtype)])[0]
+    full_size = (*[m.size for m in vmaps], *size)
+    values = (samplers.normal(engine, full_size, kind) * scale + shift).astype(kind, copy=False)
+    return kernel.call([*operands, batched_tensor(values, vmaps, dtype)])[0]

@@ -12,7 +12,7 @@ from compat._core.operators.opmath import in_single
 from compat._core.operators.out import of_dtype
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
-from compat._core.types.errors import cpp_name, wrap_dim
+from compat._core.types.errors import cpp_name, lacks, wrap_dim
 from compat._operators.arguments import no_complex_derivative
 from compat._operators.indexing.sorting import scatter_gradient
 from compat._operators.pointwise.exp_log_pow import added_exponentials
@@ -31,7 +31,7 @@ def _check(name: str) -> Callable[..., None]:
         wrap_dim(dim, input.dim())
         check_dtype(input, dtype=dtype)
         if dtype is dtypes.bool_ and input.dim() and input.numel():
-            raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+            raise lacks(f"{name}_out_cpu", dtype)
 
     return check
 
@@ -131,7 +131,7 @@ _declare_in_place(cumprod, r.cumulative_prod)
 def _check_inexact(input: Tensor, dim: int) -> None:
     wrap_dim(dim, input.dim())
     if input.dtype.category < dtypes.FLOATING:
-        raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{input.dtype.scalar_name}'")
+        raise lacks("logcumsumexp_out_cpu", input.dtype)
 
 
 _same_scalars = of_dtype("expected scalar_type {result} but found {out}")
@@ -171,7 +171,7 @@ def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], extrem
     def check(input: Tensor, dim: int) -> None:
         wrap_dim(dim, input.dim())
         if input.dim() and input.numel() and input.dtype.is_complex:
-            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{input.dtype.scalar_name}'")
+            raise lacks(f"{name}_cpu", input.dtype)
         no_complex_derivative(name, input)
 
     def body(input, dim):

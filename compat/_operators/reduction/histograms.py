@@ -12,7 +12,7 @@ from compat._core.operators.declaration import Gradients
 from compat._core.operators.op import aten
 from compat._core.operators.out import resize_out
 from compat._core.tensor.tensor import Tensor
-from compat._core.types.errors import cpp_name, size_text
+from compat._core.types.errors import cpp_name, lacks, size_text
 from compat._core.types.structseq import named_result
 from compat._operators.create.ranges import linspace
 from funcgrad import numpy as np
@@ -53,7 +53,7 @@ def _count(input, weight, edges):
 
 def _check_input(rows: Tensor, weight: Tensor | None, size: Sequence[int]) -> None:
     if not rows.dtype.is_floating_point or rows.dtype.itemsize < 4:
-        raise NotImplementedError(f"\"histogramdd\" not implemented for '{rows.dtype.scalar_name}'")
+        raise lacks("histogramdd", rows.dtype)
     if weight is None:
         return
     if weight.dtype is not rows.dtype:

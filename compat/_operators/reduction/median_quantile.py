@@ -15,7 +15,7 @@ from compat._core.operators.value_checks import values_of
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
-from compat._core.types.errors import wrap_dim
+from compat._core.types.errors import lacks, wrap_dim
 from compat._operators.arguments import no_complex_derivative
 from compat._operators.pointwise.scalars import mul_number
 from compat._operators.reduction.min_max import place_gradient
@@ -67,7 +67,7 @@ def _check_rank(name: str, kernel: str) -> Any:
             raise IndexError(f"{name}(): Expected reduction dim {along} to have non-zero size.")
         no_kernel = not input.dim() and kernel != "median_out"  # PyTorch returns a 0-d tensor without a kernel
         if not no_kernel and (input.dtype.is_complex or (input.dtype is dtypes.bool_ and kernel != "mode_cpu")):
-            raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
+            raise lacks(kernel, input.dtype)
         no_complex_derivative(name, input)
 
     return check
@@ -89,7 +89,7 @@ def _of_0d(input: Any) -> tuple[Any, Any]:
 def _check_all(name: str) -> Any:
     def check(input: Tensor) -> None:
         if input.numel() and (input.dtype.is_complex or input.dtype is dtypes.bool_):
-            raise NotImplementedError(f"\"median_cpu\" not implemented for '{input.dtype.scalar_name}'")
+            raise lacks("median_cpu", input.dtype)
         no_complex_derivative(name, input)
 
     return check

@@ -47,7 +47,7 @@ _HINT = " Specify the reduction dim with the 'dim' argument."
 
 def _check_real(kernel: str, input: Tensor) -> None:
     if input.dtype.is_complex:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
+        raise lacks(kernel, input.dtype)
 
 
 # ---------------------------------------------------------------- amax, amin

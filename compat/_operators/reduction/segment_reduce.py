@@ -12,7 +12,7 @@ from compat._core.operators.op import aten
 from compat._core.operators.value_checks import values_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
-from compat._core.types.errors import size_text, wrap_dim, wrong_argument
+from compat._core.types.errors import lacks, size_text, wrap_dim, wrong_argument
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
@@ -95,10 +95,10 @@ def _check(data, reduce, lengths, offsets, axis, unsafe, initial):
     if along != given.dim() - 1:
         raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {name} but got {along}.")
     if not data.dtype.is_floating_point:
-        raise NotImplementedError(f"\"_segment_reduce_cpu\" not implemented for '{data.dtype.scalar_name}'")
+        raise lacks("_segment_reduce_cpu", data.dtype)
     if given.dtype not in (dtypes.int32, dtypes.int64):
         kernel = f"_segment_reduce_{name}_cpu_kernel1"
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{given.dtype.scalar_name}'")
+        raise lacks(kernel, given.dtype)
     if tuple(given.shape[:-1]) != tuple(data.shape[:along]):
         raise RuntimeError(
             f"segment_reduce(): Expected the sizes of {name} before the last, {size_text(given.shape[:-1])}, to be "

@@ -1,14 +1,14 @@
-"""Standard normals from uniforms, sixteen at a time, as PyTorch's AVX2 kernel computes them.
+"""Standard normals from uniforms, in rows of sixteen, as in PyTorch's AVX2 kernel.
 
 A row of sixteen uniforms gives sixteen normals: with ``u`` the first eight and ``v`` the last eight,
 ``sqrt(-2 log(1 - u))`` times ``cos(2 pi v)`` and times ``sin(2 pi v)`` (G. E. P. Box and M. E. Muller, "A note on the
 generation of random normal deviates", Ann. Math. Stat. 29 (1958)).
 
-In float32 the logarithm, sine and cosine are the Cephes library's polynomials (S. L. Moshier, *Methods and Programs for
-Mathematical Functions*, 1989), every step rounded to float32 and multiply-adds fused. A fused step is done in float64,
-where the product of two float32 numbers is exact, and rounded back. That could in principle round twice, but with only
-2**24 possible arguments to each function the tests compare all of them with PyTorch's results, and all are equal. In
-float64 the three functions are the C library's.
+In float32 the logarithm, sine and cosine are the polynomials of the Cephes library (S. L. Moshier, *Methods and
+Programs for Mathematical Functions*, 1989), with every step rounded to float32 and fused multiply-adds. A fused step is
+computed in float64, where the product of two float32 numbers is exact, and then rounded. In principle it could round
+twice, but each function has only 2**24 possible arguments, for all of which the tests find PyTorch's results. In
+float64 the three functions are those of the C library.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from funcgrad.native.twins import twin
 
 __all__ = ["normals_from_bits32", "normals_from_uniform64"]
 
-_BLOCK = 16384  # pairs handled at once, so that the scratch arrays stay in the cache
+_BLOCK = 16384  # pairs computed together, so that the scratch arrays stay in the cache
 
 _F = np.float32
 _SQRT_HALF_BITS = np.int32(0x3F3504F3)
@@ -52,7 +52,7 @@ _native = twin(Path(__file__).with_suffix(".c"))
 
 
 def normals_from_bits32(words: np.ndarray, mean: float, std: float) -> np.ndarray:
-    """Float32 normals from as many 32-bit words (uint32, shape ``(16 * rows,)``), whose low 24 bits are used."""
+    """Float32 normals, one for each 32-bit word (uint32, shape ``(16 * rows,)``), of which the low 24 bits are used."""
     if _native is not None:
         found = np.empty(words.shape, np.float32)
         _native.normals(np.ascontiguousarray(words, np.uint32), found, mean, std)
@@ -61,21 +61,21 @@ def normals_from_bits32(words: np.ndarray, mean: float, std: float) -> np.ndarra
 
 
 def normals_by_numpy(words: np.ndarray, mean: float, std: float) -> np.ndarray:
-    """``normals_from_bits32`` without its C twin."""
+    """``normals_from_bits32`` in NumPy, without the C twin."""
     rows = words.reshape(-1, 2, 8)
     out = np.empty(rows.shape, np.float32)
     step = _BLOCK // 8
     scratch = _Scratch(8 * min(step, len(rows)))
     for start in range(0, len(rows), step):
         block = rows[start : start + step]
-        cosines, sines = scratch.sized(8 * len(block)).pair(block)
+        cosines, sines = scratch.of_size(8 * len(block)).pair(block)
         out[start : start + step, 0] = fma32(cosines, std, mean).reshape(-1, 8)
         out[start : start + step, 1] = fma32(sines, std, mean).reshape(-1, 8)
     return out.reshape(-1)
 
 
 def normals_from_uniform64(uniforms: np.ndarray, mean: float, std: float) -> np.ndarray:
-    """Float64 normals from as many float64 uniforms in ``[0, 1)``, shape ``(16 * rows,)``."""
+    """Float64 normals, one for each float64 uniform in ``[0, 1)``, shape ``(16 * rows,)``."""
     rows = uniforms.reshape(-1, 2, 8)
     radius = np.sqrt(-2.0 * c_function("log")(1.0 - rows[:, 0]))
     angle = (2.0 * math.pi) * rows[:, 1]
@@ -84,7 +84,7 @@ def normals_from_uniform64(uniforms: np.ndarray, mean: float, std: float) -> np.
 
 
 class _Scratch:
-    """Buffers for one block: two integer, and floats at both precisions (``x64`` holds what ``x`` holds, widened)."""
+    """Buffers for one block: two of integers, others of floats in both precisions (``x64`` is ``x`` in float64)."""
 
     def __init__(self, n: int) -> None:
         self._n = n
@@ -92,8 +92,8 @@ class _Scratch:
         self.x, self.y, self.z, self.s, self.radius = np.empty((5, n), np.float32)
         self.x64, self.y64, self.z64, self.t64 = np.empty((4, n), np.float64)
 
-    def sized(self, n: int) -> _Scratch:
-        """These buffers, or new ones for the shorter last block."""
+    def of_size(self, n: int) -> _Scratch:
+        """These buffers, or new ones for the last block, which is shorter."""
         return self if n == self._n else _Scratch(n)
 
     def pair(self, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +106,7 @@ class _Scratch:
         return cosine, sine
 
     def _fused(self, y: np.ndarray, x64: np.ndarray, addend: np.floating) -> None:
-        """``y = y * x + addend``, rounded once; ``y64`` holds ``y`` widened, before and after."""
+        """``y = y * x + addend``, rounded once; ``y64`` is ``y`` in float64, before and after."""
         np.multiply(self.y64, x64, out=self.t64)
         np.add(self.t64, np.float64(addend), out=self.t64)
         y[...] = self.t64
@@ -144,7 +144,7 @@ class _Scratch:
         np.multiply(y64, z64, out=t64)
         t64 += self.radius
         y[...] = t64
-        z *= _F(0.5)  # exact, like exponent * _LN2_HIGH: these two fused steps need no widening
+        z *= _F(0.5)  # exact, like exponent * _LN2_HIGH, so that these two fused steps need no float64
         y -= z
         x += y
         exponent *= _LN2_HIGH
@@ -165,7 +165,7 @@ class _Scratch:
         i += 1
         i &= -2  # the even octant: 0, 2, 4, 6 or 8
         y[...] = i
-        for part in _QUARTER_PI_HIGH:  # few bits each: their products with y are exact
+        for part in _QUARTER_PI_HIGH:  # with few bits, so that their products with y are exact
             np.multiply(y, part, out=z)
             x += z
         y64[...], x64[...] = y, x
@@ -190,10 +190,10 @@ class _Scratch:
         t64 -= z64
         y[...] = t64
         y += _F(1)
-        self._place(y.view(np.int32), s.view(np.int32))
+        self._apply_octants(y.view(np.int32), s.view(np.int32))
 
     def _polynomial(self, y: np.ndarray, coefficients: tuple[np.floating, ...]) -> None:
-        """``y`` = the quadratic in ``z`` with these coefficients, highest first."""
+        """``y`` = the quadratic polynomial in ``z`` with these coefficients, the highest power first."""
         head, middle, last = coefficients
         np.multiply(self.z64, np.float64(head), out=self.t64)
         np.add(self.t64, np.float64(middle), out=self.t64)
@@ -201,8 +201,8 @@ class _Scratch:
         self.y64[...] = y
         self._fused(y, self.z64, last)
 
-    def _place(self, cosine: np.ndarray, sine: np.ndarray) -> None:
-        """Swap and negate the two, as int32 bits, according to the octants in ``i``."""
+    def _apply_octants(self, cosine: np.ndarray, sine: np.ndarray) -> None:
+        """Swaps and negates cosines and sines, as int32 bits, according to the octants in ``i``."""
         i, j = self.i, self.j
         other = self.x.view(np.int32)
         np.left_shift(i, 30, out=j)

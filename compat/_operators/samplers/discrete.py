@@ -1,6 +1,6 @@
-"""PyTorch's CPU samplers whose number of draws depends on the drawn numbers: multinomial, Poisson, binomial and gamma.
+"""PyTorch's CPU samplers that draw until a number is accepted: Poisson, binomial and gamma; and multinomial.
 
-Each element is drawn until accepted, so these loop in Python. Sources: W. Hoermann, "The transformed rejection method
+The former loop over the elements in Python. Sources: W. Hoermann, "The transformed rejection method
 for generating Poisson random variables", Insurance Math. Econom. 12 (1993), and "The generation of binomial random
 variates", J. Stat. Comput. Simul. 46 (1993); G. Marsaglia and W. W. Tsang, "A simple method for generating gamma
 variables", ACM TOMS 26 (2000).
@@ -19,13 +19,14 @@ from compat._operators.samplers.dtypes import FLOATS, missing, rounded, torch_na
 
 __all__ = ["binomial", "multinomial", "poisson", "standard_gamma"]
 
-_AHEAD = 512
+#: The number of uniforms that are drawn together.
+_BLOCK = 512
 
 
 class _Draws:
-    """Float64 uniforms and normals one at a time from blocks drawn ahead.
+    """Float64 uniforms and normals, one at a time, which are drawn in blocks.
 
-    Leaving the ``with`` block puts the engine where drawing one by one would have left it.
+    The exit of the ``with`` statement restores the engine to the state after the numbers that were used.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -38,24 +39,24 @@ class _Draws:
 
     def __exit__(self, *_: object) -> None:
         if self._block:
-            waiting = self._engine.next_double_normal
+            kept = self._engine.next_double_normal
             self._engine.set_state(self._start)
             self._engine.random64(self._used)
-            self._engine.next_double_normal = waiting
+            self._engine.next_double_normal = kept
 
     def uniform(self) -> float:
         if self._used == len(self._block):
             self._start = self._engine.get_state()
-            self._block = uniform64(self._engine, _AHEAD).tolist()
+            self._block = uniform64(self._engine, _BLOCK).tolist()
             self._used = 0
         self._used += 1
         return self._block[self._used - 1]
 
     def normal(self) -> float:
-        waiting = self._engine.next_double_normal
-        if waiting is not None:
+        kept = self._engine.next_double_normal
+        if kept is not None:
             self._engine.next_double_normal = None
-            return waiting
+            return kept
         u, v = self.uniform(), self.uniform()
         radius, angle = math.sqrt(-2.0 * math.log1p(-v)), 2.0 * math.pi * u
         self._engine.next_double_normal = radius * math.sin(angle)
@@ -63,7 +64,7 @@ class _Draws:
 
 
 def _drawn(engine: Engine, sample: Callable[..., float], *parameters: np.ndarray) -> np.ndarray:
-    """``sample(draws, *values)`` for every element of the parameters, in order, as the first one's dtype."""
+    """``sample(draws, *values)`` for each element of the parameters, in the dtype of the first parameter."""
     dtype = parameters[0].dtype
     grids = np.broadcast_arrays(*parameters)
     with _Draws(engine) as draws:
@@ -77,12 +78,12 @@ def _drawn(engine: Engine, sample: Callable[..., float], *parameters: np.ndarray
 def multinomial(engine: Engine, weights: np.ndarray, n_sample: int, replacement: bool = False) -> np.ndarray:
     """Indices drawn by weight, as ``torch.multinomial``: int64, shape ``(n_sample,)`` or ``(rows, n_sample)``.
 
-    ``weights`` is floating, non-negative, of one or two dimensions. With replacement: one float64 uniform an index,
-    looked up in the running sum. Without, and for one sample: the largest of weight over an exponential number, all of
-    those drawn first. Where such quotients tie, as zero weights and 16-bit ones may, the lower index comes first, which
-    in PyTorch depends on how its selection happened to run.
+    ``weights`` are floating-point, non-negative, of one or two dimensions. With replacement, a float64 uniform is
+    searched in the cumulative sum for each index. Without, and for one sample, the indices are those of the largest
+    quotients of the weights and exponential numbers, which are all drawn first. Of equal quotients, which zero weights
+    and 16-bit weights may have, the lower index comes first; in PyTorch it depends on its selection algorithm.
 
-    Raises RuntimeError as PyTorch does for weights or counts that make no sense.
+    Raises RuntimeError for invalid weights and counts.
 
     >>> multinomial(Engine(4), np.array([1.0, 3.0, 0.0]), 6, replacement=True)
     array([1, 1, 0, 1, 1, 1])
@@ -94,11 +95,11 @@ def multinomial(engine: Engine, weights: np.ndarray, n_sample: int, replacement:
         return np.empty(shape, np.int64)
     rows = weights.reshape(-1, weights.shape[-1])
     if replacement and n_sample > 1:
-        return np.stack([_looked_up(engine, row, n_sample) for row in rows]).reshape(shape)
-    least = np.minimum.reduce(weights, None)
-    if not (least >= 0 and np.maximum.reduce(weights, None) < np.inf):
+        return np.stack([_with_replacement(engine, row, n_sample) for row in rows]).reshape(shape)
+    smallest = np.minimum.reduce(weights, None)
+    if not (smallest >= 0 and np.maximum.reduce(weights, None) < np.inf):
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if least == 0 and not rows.any(axis=1).all():
+    if smallest == 0 and not rows.any(axis=1).all():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     quotients = rows / exponential(engine, rows.shape, weights.dtype)
     if n_sample == 1:
@@ -107,8 +108,8 @@ def multinomial(engine: Engine, weights: np.ndarray, n_sample: int, replacement:
     return np.ascontiguousarray(order[:, :n_sample]).reshape(shape)
 
 
-def _looked_up(engine: Engine, row: np.ndarray, n_sample: int) -> np.ndarray:
-    """Indices of one row with replacement; the sums are float64 or float32 and add up left to right."""
+def _with_replacement(engine: Engine, row: np.ndarray, n_sample: int) -> np.ndarray:
+    """Indices for one row, with replacement; the sums are float64 or float32, from left to right."""
     row = row.astype(np.float64 if row.dtype == np.float64 else np.float32, copy=False)
     if not (row >= 0).all():
         raise RuntimeError("invalid multinomial distribution (encountering probability entry < 0)")
@@ -170,7 +171,7 @@ def _poisson(draws: _Draws, rate: float) -> int:
 
 
 def _poisson_rejection(draws: _Draws, rate: float) -> int:
-    """Hoermann's PTRS, for rates of ten and more."""
+    """Hoermann's algorithm PTRS, for rates of at least ten."""
     b = 0.931 + 2.53 * math.sqrt(rate)
     a = -0.059 + 0.02483 * b
     log_inverse_alpha = math.log(1.1239 + 1.1328 / (b - 3.4))
@@ -211,19 +212,19 @@ def binomial(engine: Engine, counts: np.ndarray, probabilities: np.ndarray) -> n
 
 
 def _binomial(draws: _Draws, count: np.floating, p: np.floating) -> float:
-    """One count. ``count`` and ``p`` keep their dtype, in which PyTorch forms their products."""
+    """One binomial number; ``count`` and ``p`` keep their dtype, in which PyTorch multiplies them."""
     if count <= 0 or p <= 0:
         return 0.0
     if p >= 1:
         return float(count)
     if p <= 0.5:
-        return _binomial_few(draws, count, p)
+        return _binomial_small(draws, count, p)
     if p > 0.5:
-        return float(count) - _binomial_few(draws, count, type(p)(1.0 - float(p)))
+        return float(count) - _binomial_small(draws, count, type(p)(1.0 - float(p)))
     return math.nan
 
 
-def _binomial_few(draws: _Draws, count: np.floating, p: np.floating) -> float:
+def _binomial_small(draws: _Draws, count: np.floating, p: np.floating) -> float:
     if count * p >= 10:
         return _binomial_rejection(draws, count, p)
     log_failure = float(np.float64(math.log1p(-float(p))).astype(p.dtype))
@@ -236,16 +237,16 @@ def _binomial_few(draws: _Draws, count: np.floating, p: np.floating) -> float:
 
 
 def _binomial_rejection(draws: _Draws, count: np.floating, p: np.floating) -> float:
-    """Hoermann's BTRS, for ``count * p`` of ten and more."""
+    """Hoermann's algorithm BTRS, for ``count * p`` of at least ten."""
     one = type(p)(1)
-    spread = float(np.sqrt(count * p * (one - p)))
+    deviation = float(np.sqrt(count * p * (one - p)))
     odds = float(p / (one - p))
     mode = math.floor((count + one) * p)
-    b = 1.15 + 2.53 * spread
+    b = 1.15 + 2.53 * deviation
     a = -0.0873 + 0.0248 * b + 0.01 * float(p)
     centre = float(count * p) + 0.5
     box = 0.92 - 4.2 / b
-    alpha = (2.83 + 5.1 / b) * spread
+    alpha = (2.83 + 5.1 / b) * deviation
     n = float(count)
     while True:
         u, v = draws.uniform() - 0.5, draws.uniform()
@@ -270,7 +271,7 @@ def _binomial_rejection(draws: _Draws, count: np.floating, p: np.floating) -> fl
 
 
 def _stirling_tail(k: float) -> float:
-    """The remainder of Stirling's formula for ``log(k!)``; its series from ten on."""
+    """The remainder of Stirling's formula for ``log(k!)``; for ``k`` of at least ten its series."""
     if k < 10:
         return math.lgamma(k + 1) - ((k + 0.5) * math.log(k + 1) - (k + 1) + 0.5 * math.log(2 * math.pi))
     square = (k + 1) * (k + 1)
@@ -281,7 +282,7 @@ def _stirling_tail(k: float) -> float:
 
 
 def standard_gamma(engine: Engine, shapes: np.ndarray) -> np.ndarray:
-    """Gamma numbers of the given shape parameters and rate one, as ``torch._standard_gamma`` (float32 or float64).
+    """Gamma numbers of given shape parameters and rate one, as ``torch._standard_gamma``; float32 or float64.
 
     >>> standard_gamma(Engine(0), np.array([0.5, 2.0])).shape
     (2,)
@@ -299,7 +300,7 @@ def _gamma(draws: _Draws, shape: np.floating) -> float:
             return 0.0
         scale = math.pow(1 - draws.uniform(), float(one / shape))
         shape = shape + one
-    d = float(shape - type(shape)(np.float32(1) / np.float32(3)))  # a third at float32, whatever the dtype
+    d = float(shape - type(shape)(np.float32(1) / np.float32(3)))  # the third is a float32 number for each dtype
     c = 1.0 / math.sqrt(9.0 * d)
     while True:
         x = draws.normal()

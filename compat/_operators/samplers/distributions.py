@@ -1,11 +1,11 @@
-"""PyTorch's CPU samplers over real numbers, and coin tosses: each a function ``(engine, size, dtype, ...) -> ndarray``.
+"""PyTorch's CPU samplers of real numbers and of Bernoulli variables: ``(engine, size, dtype, ...) -> ndarray``.
 
-All return a fresh C-contiguous array, draw from the engine exactly the words PyTorch draws, and leave it as PyTorch
-leaves its generator. ``dtype`` is a NumPy dtype (``ml_dtypes.bfloat16`` for bfloat16). Errors are PyTorch's, raised
-before anything is drawn; an empty ``size`` draws nothing.
+They return a new C-contiguous array, draw the same words from the engine as PyTorch, and leave it in the state of
+PyTorch's generator. ``dtype`` is a NumPy dtype (``ml_dtypes.bfloat16`` for bfloat16). Errors are PyTorch's, and raised
+before words are drawn; for an empty ``size`` none are.
 
-PyTorch fills a tensor in the order of its memory, so for one that is not contiguous draw a flat array and lay it along
-the strides (outermost the largest). ``normal`` alone also draws differently then: see ``contiguous``.
+PyTorch fills a tensor in memory order, so for one that is not contiguous the caller samples a flat array and reorders
+it by the strides. Only the numbers of ``normal`` depend on whether the tensor is contiguous.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from compat._operators.samplers.dtypes import (
     missing,
     rounded,
     shape_of,
-    shown,
     torch_name,
 )
 from compat._operators.samplers.exact import c_function, fma32, fma64
@@ -47,8 +46,8 @@ def uniform(
 ) -> np.ndarray:
     """Uniform numbers in ``[low, high)``, as ``torch.rand`` and ``Tensor.uniform_``.
 
-    float64 takes two words a number and uses 53 bits; the others take one and use 24. Complex dtypes draw the real and
-    the imaginary part in turn. Raises RuntimeError for bad bounds, NotImplementedError for an integer dtype.
+    float64 draws two words for a number and uses 53 bits, others one word and 24 bits. For complex dtypes real and
+    imaginary parts alternate. Raises RuntimeError for invalid bounds, NotImplementedError for an integer dtype.
 
     >>> uniform(Engine(0), 2)
     array([0.4962566, 0.7682218], dtype=float32)
@@ -64,7 +63,7 @@ def uniform(
     else:
         values = fma32(uniform32(engine, n), float(np.float32(high) - np.float32(low)), low)
     values = rounded(values, dtype)
-    # Rounding may reach the excluded bound; PyTorch then gives the other one.
+    # Where rounding gives the excluded bound, PyTorch returns the other one.
     reached = values == np.float64(high).astype(dtype)
     if reached.any():
         values[reached] = low
@@ -99,13 +98,11 @@ def _check_bounds(dtype: np.dtype, low: float, high: float) -> None:
         if not -limit <= bound <= limit:
             raise RuntimeError(f"{name} is out of bounds for {c_name(dtype)}")
     if not low <= high:
-        raise RuntimeError(
-            f"uniform_ expects to return a [from, to) range, but found from={shown(low)} > to={shown(high)}"
-        )
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
     if not high - low <= limit:
         raise RuntimeError(
             f"uniform_ expects to-from <= std::numeric_limits<{torch_name(dtype)}>::max(), but found "
-            f"to={shown(high)} and from={shown(low)} which result in to-from to exceed the limit"
+            f"to={high:g} and from={low:g} which result in to-from to exceed the limit"
         )
 
 
@@ -123,11 +120,11 @@ def normal(
 ) -> np.ndarray:
     """Normal numbers, as ``torch.randn`` and ``Tensor.normal_``.
 
-    Sixteen or more numbers of a contiguous tensor come from Box-Muller rows of sixteen, in the dtype's own precision
-    (float32 for 16-bit floats); if the size is no multiple of sixteen, the last sixteen are drawn again. Fewer, or any
-    number for a tensor that is not contiguous (``contiguous=False``), come in float64 two at a time, the second of a
-    pair waiting in the engine for the next call. A complex dtype draws real and imaginary parts in turn with ``std``
-    divided by ``sqrt(2)``.
+    Sixteen or more numbers of a contiguous tensor are computed by Box-Muller in rows of sixteen, in the precision of
+    the dtype (float32 for 16-bit floats); if the size is not a multiple of sixteen, the last sixteen are drawn again.
+    Fewer numbers, and those of a tensor that is not contiguous (``contiguous=False``), are computed in float64 in
+    pairs, of which the engine may keep the second number for the next call. For complex dtypes real and imaginary parts
+    alternate, with ``std`` divided by ``sqrt(2)``.
 
     Raises RuntimeError for a negative ``std``, NotImplementedError for an integer dtype.
 
@@ -138,7 +135,7 @@ def normal(
     dtype = np.dtype(dtype)
     mean, std = float(mean), float(std)
     if not std >= 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {shown(std)}")
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if dtype.kind == "c":
         return _as_complex(normal, engine, size, dtype, mean, std / math.sqrt(2), contiguous=contiguous)
     shape, n = shape_of(size)
@@ -154,15 +151,15 @@ def normal(
 
 
 def _single_normals(engine: Engine, n: int, mean: float, std: float) -> np.ndarray:
-    """``n`` float64 normals from Box-Muller pairs, the waiting one first; an odd one out waits for the next call."""
+    """``n`` float64 normals from Box-Muller pairs; the engine keeps the second one of an incomplete pair."""
     if not n:
         return np.empty(0)
-    waiting = engine.next_double_normal
-    start = 0 if waiting is None else 1
+    kept = engine.next_double_normal
+    start = 0 if kept is None else 1
     pairs = (n - start + 1) // 2
     values = np.empty(start + 2 * pairs)
-    if waiting is not None:
-        values[0] = waiting
+    if kept is not None:
+        values[0] = kept
     uniforms = uniform64(engine, 2 * pairs)
     radius = np.sqrt(-2.0 * c_function("log1p")(-uniforms[1::2]))
     angle = 2.0 * math.pi * uniforms[0::2]
@@ -173,7 +170,7 @@ def _single_normals(engine: Engine, n: int, mean: float, std: float) -> np.ndarr
 
 
 def _float_rows(engine: Engine, n: int, dtype: np.dtype, mean: float, std: float) -> np.ndarray:
-    """All ``n`` words are drawn first, those of an incomplete row too, and then sixteen more to end with."""
+    """First all ``n`` words are drawn, also those of an incomplete row, and then sixteen for the last numbers."""
     words = engine.random32(n)
     out = np.empty(n, dtype)
     whole = n - n % 16
@@ -194,7 +191,7 @@ def _double_rows(engine: Engine, n: int, dtype: np.dtype, mean: float, std: floa
 
 
 def _half_rows(engine: Engine, n: int, dtype: np.dtype, mean: float, std: float) -> np.ndarray:
-    """Row by row in float32: nothing is drawn for an incomplete row but the last sixteen's words."""
+    """Row by row, in float32: for an incomplete row only the words of the last sixteen numbers are drawn."""
     rows = -(-n // 16)
     values = rounded(normals_from_bits32(engine.random32(16 * rows), mean, std), dtype)
     if n % 16 == 0:
@@ -208,7 +205,7 @@ def _half_rows(engine: Engine, n: int, dtype: np.dtype, mean: float, std: float)
 def log_normal(
     engine: Engine, size: Size, dtype: DTypeLike = np.float32, mean: float = 1.0, std: float = 2.0
 ) -> np.ndarray:
-    """``exp`` of normal numbers, as ``Tensor.log_normal_``; always drawn in float64 pairs.
+    """``exp`` of normal numbers, as ``Tensor.log_normal_``; always in float64 pairs.
 
     Raises RuntimeError unless ``std`` is positive, NotImplementedError for an integer dtype.
 
@@ -217,7 +214,7 @@ def log_normal(
     """
     dtype = np.dtype(dtype)
     if not std > 0:
-        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={shown(float(std))}")
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={float(std):g}")
     shape, n = shape_of(size)
     if n and dtype not in FLOATS:
         raise missing("log_normal_cpu", dtype)
@@ -239,7 +236,7 @@ def exponential(engine: Engine, size: Size, dtype: DTypeLike = np.float32, rate:
     """
     dtype = np.dtype(dtype)
     if not rate > 0:
-        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={shown(float(rate))}")
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={float(rate):g}")
     shape, n = shape_of(size)
     if n and dtype not in FLOATS:
         raise _continuous("Exponential", torch_name(dtype))
@@ -258,7 +255,7 @@ def cauchy(
     """
     dtype = np.dtype(dtype)
     if not sigma > 0:
-        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={shown(float(sigma))}")
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={float(sigma):g}")
     if dtype not in FLOATS:
         raise _continuous("Cauchy", c_name(dtype))
     shape, n = shape_of(size)
@@ -267,7 +264,7 @@ def cauchy(
 
 
 def geometric(engine: Engine, size: Size, dtype: DTypeLike = np.float32, p: float = 0.5) -> np.ndarray:
-    """Tosses up to and including the first success, as ``Tensor.geometric_``; integer dtypes too.
+    """The numbers of trials up to the first success, as ``Tensor.geometric_``; also of integer dtypes.
 
     Raises RuntimeError unless ``0 < p < 1``, NotImplementedError for bool, complex and the wide unsigned dtypes.
 
@@ -276,12 +273,12 @@ def geometric(engine: Engine, size: Size, dtype: DTypeLike = np.float32, p: floa
     """
     dtype = np.dtype(dtype)
     if not 0 < p < 1:
-        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={shown(float(p))}")
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={float(p):g}")
     shape, n = shape_of(size)
     if n and dtype not in FLOATS | SIGNED:
         raise missing("geometric_cpu", dtype)
-    tosses = np.ceil(c_function("log")(uniform64(engine, n)) / math.log1p(-p))
-    return rounded(tosses, dtype).reshape(shape)
+    trials = np.ceil(c_function("log")(uniform64(engine, n)) / math.log1p(-p))
+    return rounded(trials, dtype).reshape(shape)
 
 
 def _continuous(name: str, dtype_name: str) -> RuntimeError:
@@ -291,37 +288,36 @@ def _continuous(name: str, dtype_name: str) -> RuntimeError:
     )
 
 
-# ---- coin tosses
+# ---- Bernoulli
 
 
 def bernoulli(engine: Engine, size: Size, dtype: DTypeLike = np.float32, p: float | np.ndarray = 0.5) -> np.ndarray:
     """Ones with probability ``p`` and zeros otherwise, as ``Tensor.bernoulli_`` and ``torch.bernoulli``.
 
-    With a number ``p``, as dropout has it (``1 - p`` of the module's ``p``), each toss takes two words and compares 53
-    bits. With an array ``p``, broadcast to ``size``, a float64 array does the same and others take one word and compare
-    24 bits. Raises RuntimeError for a probability outside ``[0, 1)`` and 1, NotImplementedError for a dtype PyTorch
-    lacks.
+    For a number ``p``, as in dropout, and for a float64 array, which broadcasts to ``size``, an element takes two words
+    and compares 53 bits; for another array one word and 24 bits. Raises RuntimeError for a probability outside ``[0,
+    1]``, NotImplementedError for a dtype that PyTorch does not support.
 
     >>> bernoulli(Engine(0), 4, np.bool_, 0.5)
     array([False, False,  True, False])
     """
     dtype = np.dtype(dtype)
     shape, n = shape_of(size)
-    known = dtype in FLOATS | SIGNED or dtype == np.bool_ or n == 0
+    supported = dtype in FLOATS | SIGNED or dtype == np.bool_ or n == 0
     if isinstance(p, np.ndarray):
-        if not known:
+        if not supported:
             raise missing("bernoulli_tensor_cpu_self_", dtype)
-        return _tosses(engine, shape, n, p).astype(dtype)
+        return _bernoulli_of(engine, shape, n, p).astype(dtype)
     p = float(p)
     if not 0 <= p <= 1:
-        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={shown(p)}")
-    if not known:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+    if not supported:
         raise missing("bernoulli_scalar_cpu_", dtype)
-    # bits / 2**53 < p, without leaving the integers
+    # bits / 2**53 < p, compared as integers
     return (_bits53(engine, n) < np.uint64(math.ceil(math.ldexp(p, 53)))).astype(dtype).reshape(shape)
 
 
-def _tosses(engine: Engine, shape: tuple[int, ...], n: int, p: np.ndarray) -> np.ndarray:
+def _bernoulli_of(engine: Engine, shape: tuple[int, ...], n: int, p: np.ndarray) -> np.ndarray:
     if n == 0:
         return np.empty(shape, np.bool_)
     if p.dtype not in FLOATS:
@@ -337,13 +333,13 @@ def _tosses(engine: Engine, shape: tuple[int, ...], n: int, p: np.ndarray) -> np
     return uniform32(engine, n).reshape(shape) < p.astype(np.float32)
 
 
-# ---- shared
+# ---- complex
 
 
 def _as_complex(
     sampler: Callable, engine: Engine, size: Size, dtype: np.dtype, *args: Any, **kwargs: Any
 ) -> np.ndarray:
-    """A complex array whose parts are drawn as one real array with a last axis of two."""
+    """A complex array, sampled as a real array with a last axis of real and imaginary parts."""
     shape, _ = shape_of(size)
     part = np.float32 if dtype == np.complex64 else np.float64
     return sampler(engine, (*shape, 2), part, *args, **kwargs).view(dtype).reshape(shape)

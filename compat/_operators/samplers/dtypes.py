@@ -20,7 +20,6 @@ __all__ = [
     "missing",
     "rounded",
     "shape_of",
-    "shown",
     "torch_name",
 ]
 
@@ -31,11 +30,11 @@ _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 #: The floating-point dtypes, and the two of them that are computed in float32.
 FLOATS = frozenset(map(np.dtype, ("float16", "float32", "float64", _BFLOAT16)))
 HALVES = frozenset((np.dtype("float16"), _BFLOAT16))
-#: The integers PyTorch counts among "all types", and the unsigned ones it added later.
+#: The integers that PyTorch counts among "all types", and the other unsigned ones.
 SIGNED = frozenset(map(np.dtype, ("uint8", "int8", "int16", "int32", "int64")))
 UNSIGNED = frozenset(map(np.dtype, ("uint16", "uint32", "uint64")))
 
-# PyTorch's name, the C++ type's name, bits of precision.
+# PyTorch's name, the name of the C++ type, the bits of precision.
 _NAMES = {
     np.dtype("bool"): ("Bool", "bool", 1),
     np.dtype("uint8"): ("Byte", "unsigned char", 8),
@@ -55,11 +54,11 @@ _NAMES = {
 }
 
 
-def _facts(dtype: np.dtype) -> tuple:
-    """The properties of a dtype that samplers need.
+def _properties(dtype: np.dtype) -> tuple[str, str, int]:
+    """The entry of ``_NAMES`` of a dtype.
 
     Raises:
-        NotImplementedError: for floating-point numbers of eight bits, which are not drawn.
+        NotImplementedError: for float8 dtypes, which PyTorch does not sample.
     """
     if dtype not in _NAMES and dtype.name.startswith("float8"):
         raise NotImplementedError(f"\"random_kernel_cpu\" not implemented for 'F{dtype.name[1:]}'")
@@ -68,17 +67,17 @@ def _facts(dtype: np.dtype) -> tuple:
 
 def torch_name(dtype: np.dtype) -> str:
     """PyTorch's name of the scalar type, as in its "not implemented for 'Half'" messages."""
-    return _facts(dtype)[0]
+    return _properties(dtype)[0]
 
 
 def c_name(dtype: np.dtype) -> str:
     """The name of the C++ type, as in PyTorch's "out of bounds for unsigned char" messages."""
-    return _facts(dtype)[1]
+    return _properties(dtype)[1]
 
 
 def digits(dtype: np.dtype) -> int:
-    """Bits of precision: of the significand, or of an integer's magnitude."""
-    return _facts(dtype)[2]
+    """The bits of precision: of the significand, or of the magnitude of an integer."""
+    return _properties(dtype)[2]
 
 
 def largest(dtype: np.dtype) -> float:
@@ -87,15 +86,15 @@ def largest(dtype: np.dtype) -> float:
 
 
 def missing(kernel: str, dtype: np.dtype) -> NotImplementedError:
-    """The error PyTorch raises for a dtype its kernel does not have."""
+    """The error for a dtype that PyTorch's kernel does not implement."""
     return NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(dtype)}'")
 
 
 def rounded(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Float32, float64 or int64 values as ``dtype``; the 16-bit floats are reached through float32, as in PyTorch.
+    """Float32, float64 or int64 values cast to ``dtype``, through float32 for 16-bit floats, as in PyTorch.
 
-    Numbers that are too large become infinite. Float64 values become integers by dropping the fraction, through int32
-    for the shorter ones.
+    Numbers that are too large become infinite. Float64 values are truncated to integers, through int32 for shorter
+    ones.
     """
     if values.dtype == dtype:
         return values
@@ -105,11 +104,6 @@ def rounded(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
         elif dtype in SIGNED and dtype.itemsize < 4 and values.dtype == np.float64:
             values = values.astype(np.int32)
         return values.astype(dtype, copy=False)
-
-
-def shown(number: float) -> str:
-    """A number as C++ streams print it: six significant digits."""
-    return f"{number:g}"
 
 
 def shape_of(size: Size) -> tuple[tuple[int, ...], int]:

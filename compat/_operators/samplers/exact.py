@@ -1,7 +1,7 @@
-"""Arithmetic that must agree with compiled C to the last bit: fused multiply-add, and the C library's functions.
+"""Arithmetic that agrees with compiled C in all bits: fused multiply-add, and the functions of the C library.
 
-PyTorch's kernels are compiled for CPUs with fused multiply-add, so ``x * scale + shift`` there rounds once. NumPy
-rounds twice; the functions here round once, by error-free transformations.
+PyTorch's kernels are compiled for CPUs with fused multiply-add, so that ``x * scale + shift`` rounds once. NumPy rounds
+twice; the functions here round once, by error-free transformations.
 
 Sources: T. J. Dekker, "A floating-point technique for extending the available precision", Numer. Math. 18 (1971);
 S. Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums", IEEE Trans. Computers 57 (2008).
@@ -22,16 +22,16 @@ _Number = TypeVar("_Number", float, np.ndarray)
 
 _SPLITTER = float(2**27 + 1)
 
-_BLOCK = 16384  # elements handled at once, so that they stay in the cache
+_BLOCK = 16384  # elements computed together, so that they stay in the cache
 _BELOW_FLOAT32 = (1 << 29) - 1  # the bits of a float64 that a float32 lacks
 _TIE = 1 << 28
-_SAFE_SHIFT = 2.0**-60  # no sum with one as large is subnormal in float32, unless zero
+_SAFE_SHIFT = 2.0**-60  # sums with shifts of at least this size are zero or normal numbers in float32
 
 
 def fma32(x: np.ndarray, scale: float, shift: float) -> np.ndarray:
     """``x * scale + shift`` rounded once to float32.
 
-    ``x`` is a contiguous float32 array, and ``scale`` and ``shift`` are taken at float32.
+    ``x`` is a contiguous float32 array; ``scale`` and ``shift`` are rounded to float32.
 
     >>> fma32(np.float32([0.1]), 3.0, 1e-9)
     array([0.3], dtype=float32)
@@ -39,7 +39,7 @@ def fma32(x: np.ndarray, scale: float, shift: float) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
         scale, shift = float(np.float32(scale)), float(np.float32(shift))
         if shift == 0 or not (math.isfinite(scale) and math.isfinite(shift)):
-            return x * np.float32(scale) + np.float32(shift)  # the product is the only rounding
+            return x * np.float32(scale) + np.float32(shift)  # only the product rounds
         out = np.empty_like(x)
         flat_x, flat_out = x.reshape(-1), out.reshape(-1)
         for start in range(0, x.size, _BLOCK):
@@ -53,7 +53,7 @@ def _fma32_block(x: np.ndarray, scale: float, shift: float, out: np.ndarray) -> 
     total *= scale  # 24 + 24 bits: exact
     total += shift
     out[...] = total
-    # Rounding to float64 first matters only where that gives a tie between float32s, or a subnormal one.
+    # Rounding to float64 first matters only for a tie between two float32 numbers, and for subnormal ones.
     doubtful = total.view(np.int64) & _BELOW_FLOAT32 == _TIE
     if abs(shift) < _SAFE_SHIFT:
         doubtful[:] = True
@@ -64,7 +64,7 @@ def _fma32_block(x: np.ndarray, scale: float, shift: float, out: np.ndarray) -> 
 def fma64(x: np.ndarray, scale: float, shift: float) -> np.ndarray:
     """``x * scale + shift`` rounded once to float64.
 
-    ``x`` is float64 of ordinary magnitude (a uniform, a standard normal); ``scale`` and ``shift`` may be anything.
+    ``x`` is float64 of ordinary magnitude (a uniform, a standard normal); ``scale`` and ``shift`` are any numbers.
 
     >>> fma64(np.float64([1 / 3]), 3.0, -1.0)
     array([-5.55111512e-17])
@@ -73,7 +73,7 @@ def fma64(x: np.ndarray, scale: float, shift: float) -> np.ndarray:
         with np.errstate(invalid="ignore"):
             return x * scale + shift
     exponent = math.frexp(max(abs(scale), abs(shift)))[1]
-    if abs(exponent) > 500:  # keep the error terms away from overflow and underflow
+    if abs(exponent) > 500:  # so that the error terms do not overflow or underflow
         with np.errstate(over="ignore"):
             return np.ldexp(fma64(x, math.ldexp(scale, -exponent), math.ldexp(shift, -exponent)), exponent)
     high, low = _two_product(x, scale)
@@ -90,7 +90,7 @@ def _two_sum(a: np.ndarray, b: np.ndarray | float) -> tuple[np.ndarray, np.ndarr
 
 
 def _split(a: _Number) -> tuple[_Number, _Number]:
-    """``a`` as two halves of at most 26 bits (Veltkamp)."""
+    """``a`` as the sum of two numbers of at most 26 bits (Veltkamp)."""
     shifted = a * _SPLITTER
     high = shifted - (shifted - a)
     return high, a - high
@@ -105,7 +105,7 @@ def _two_product(a: np.ndarray, b: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _sum_to_odd(a: np.ndarray, b: np.ndarray | float) -> np.ndarray:
-    """``a + b`` rounded to odd: an inexact sum ends in a set bit, so rounding it again equals rounding once."""
+    """``a + b`` rounded to odd: the last bit of an inexact sum is set, so that a second rounding is correct."""
     total, error = _two_sum(a, b)
     bits = total.view(np.int64)
     towards = ((error.view(np.int64) ^ bits) >> 63) | 1  # +1 away from zero, -1 towards it
@@ -123,7 +123,7 @@ def _exp(x: float) -> float:
         return math.inf
 
 
-# Python's function, the same where C gives an infinity and Python raises, NumPy's loop, and the range to compare over.
+# Python's function; a version that returns an infinity where this raises; NumPy's loop; the range to compare them in.
 _C_FUNCTIONS = {
     "log": (math.log, _log, np.log, 0.0, 1.0),
     "log1p": (math.log1p, math.log1p, np.log1p, -1.0, 0.0),
@@ -138,8 +138,8 @@ _C_FUNCTIONS = {
 def c_function(name: str) -> Callable[[np.ndarray], np.ndarray]:
     """The C library's ``log``, ``log1p``, ``exp``, ``sin``, ``cos`` or ``tan`` over a float64 array.
 
-    NumPy has separate loops for some of these, which differ in the last bit. Its loop is used where it agrees with
-    the C library on a fine grid, and Python's ``math`` element by element elsewhere.
+    NumPy has its own loops for some of them, which may differ in the last bit. A loop is used if it agrees with the C
+    library on a fine grid, else Python's ``math`` for each element.
 
     >>> c_function("log")(np.array([1.0, 2.0]))
     array([0.        , 0.69314718])

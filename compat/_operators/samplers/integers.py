@@ -27,26 +27,26 @@ from compat._operators.samplers.shuffle import forward_shuffle, inside_out_shuff
 __all__ = ["permutation", "random"]
 
 _LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
-_WIDE = 1 << 28  # ranges from here on take two words a number
-_LONG = 0xFFFF_FFFF // 20  # so do permutations from here on
+_WIDE = 1 << 28  # the least range that takes two words for a number
+_LONG = 0xFFFF_FFFF // 20  # the least length of a permutation that does
 
 _BOOL, _UINT64 = np.dtype(bool), np.dtype(np.uint64)
 
-# The longest permutation each floating dtype holds exactly, as PyTorch writes it; it lets bfloat16 round.
+# The longest permutation that a dtype represents exactly, in PyTorch's notation; bfloat16 is not checked.
 _EXACT_PLUS_1 = {np.dtype("float16"): "2049", np.dtype("float32"): "2^24+1", np.dtype("float64"): "2^53+1"}
 
 
 def random(
     engine: Engine, size: Size, dtype: DTypeLike = np.int64, low: int | None = None, high: int | None = None
 ) -> np.ndarray:
-    """Integers as ``Tensor.random_()``, ``random_(low, None)`` and ``random_(low, high)`` (so ``torch.randint``) draw.
+    """Integers, as ``Tensor.random_()``, ``random_(low, None)`` and ``random_(low, high)`` or ``torch.randint``.
 
-    With neither bound: everything from 0 to the dtype's largest value, or to ``2**digits`` for a floating dtype. With
-    ``low`` alone: from ``low`` to that same end. With ``high``: ``[low, high)``, ``low`` being 0 when left out. The
-    bounds are int64s.
+    Without bounds they are from 0 to the largest value of the dtype, or to ``2**digits`` for a floating dtype; with
+    ``low`` only, from ``low`` to that maximum; with ``high``, in ``[low, high)``, where ``low`` is 0 by default. The
+    bounds are int64 numbers.
 
-    Raises RuntimeError for bounds that are empty or that the dtype cannot hold, NotImplementedError for a dtype PyTorch
-    lacks; warns where a floating dtype cannot hold every integer between the bounds.
+    Raises RuntimeError for an empty range, and one that the dtype cannot represent, NotImplementedError for a dtype
+    that PyTorch does not support; warns if a floating dtype cannot represent all integers of the range.
 
     >>> random(Engine(0), 4, np.int64, 0, 10)
     array([4, 9, 3, 0])
@@ -86,18 +86,18 @@ def _every_int64(engine: Engine, n: int, dtype: np.dtype) -> np.ndarray:
 
 
 def _in_span(engine: Engine, n: int, dtype: np.dtype, low: int, span: int) -> np.ndarray:
-    """``low`` plus a word modulo ``span``: one word below ``2**28``, two words from there on."""
+    """``low`` plus a word modulo ``span``, or two words for a span of at least ``2**28``."""
     if span < _WIDE:
         words = engine.random32(n)
         offsets = (words - words // np.uint32(span) * np.uint32(span)).astype(np.uint64)
     else:
         offsets = engine.random64(n) % np.uint64(span)
-    offsets += np.uint64(low & 0xFFFF_FFFF_FFFF_FFFF)  # wraps, as the C arithmetic does
+    offsets += np.uint64(low & 0xFFFF_FFFF_FFFF_FFFF)  # wraps as in C
     return rounded(offsets.view(np.int64), dtype)
 
 
 def _span(low: int, high: int, dtype: np.dtype) -> tuple[int, int]:
-    """First value and number of values of ``[low, high)``, having moved the bounds to what a floating dtype holds."""
+    """The first value and the number of values of ``[low, high)``, with bounds that a floating dtype represents."""
     if not low < high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     if dtype in FLOATS:
@@ -112,7 +112,7 @@ def _span(low: int, high: int, dtype: np.dtype) -> tuple[int, int]:
 
 
 def _span_to_end(low: int, dtype: np.dtype) -> tuple[int, int]:
-    """First value and number of values from ``low`` to the largest value ``random_()`` gives."""
+    """The first value and the number of values from ``low`` to the maximum of ``random_()``."""
     last = 1 << digits(dtype)
     if dtype in FLOATS:
         low = _float_low(low, dtype)
@@ -124,46 +124,46 @@ def _span_to_end(low: int, dtype: np.dtype) -> tuple[int, int]:
     elif dtype.kind == "c":
         raise RuntimeError("random_from_to_impl handles only integral, floating-point and boolean types")
     else:
-        last = -1 if dtype == _UINT64 else last - 1  # the C code has the largest uint64 in an int64
+        last = -1 if dtype == _UINT64 else last - 1  # PyTorch stores the largest uint64 in an int64
     _check_span(low, last, dtype)
     return low, last - low + 1
 
 
 def _float_low(low: int, dtype: np.dtype) -> int:
-    """``low``, or where ``low + 1`` rounds below it, the next integer up that ``dtype`` holds."""
-    above = _through(low + 1, dtype)
+    """``low``, or, if ``low + 1`` rounds to less, the next greater integer that ``dtype`` represents."""
+    above = _cast(low + 1, dtype)
     if above < low:
         return above + (1 << (abs(low + 1).bit_length() - digits(dtype)))
     return low
 
 
 def _float_high(high: int, dtype: np.dtype) -> int:
-    """``high``, or where ``high - 1`` rounds up to it, the next integer down that ``dtype`` holds."""
-    below = _through(high - 1, dtype)
+    """``high``, or, if ``high - 1`` rounds to it, the next smaller integer that ``dtype`` represents."""
+    below = _cast(high - 1, dtype)
     if below >= high:
         return below - (1 << (abs(high - 1).bit_length() - digits(dtype)))
     return high
 
 
-def _through(value: int, dtype: np.dtype) -> int:
-    """``value`` rounded to ``dtype``; values out of an int64's range become its lowest one, as on x86."""
+def _cast(value: int, dtype: np.dtype) -> int:
+    """``value`` rounded to ``dtype`` and back; values out of range become the lowest int64, as on x86."""
     result = float(rounded(np.array([value], np.int64), dtype)[0])
     return int(result) if math.isfinite(result) and abs(result) < 2.0**63 else _LOWEST
 
 
 def _check_span(low: int, last: int, dtype: np.dtype) -> None:
-    """Both ends must be values of ``dtype``; a floating dtype warns beyond its exact integers."""
+    """Checks that both ends are values of ``dtype``; warns for a floating dtype outside of its exact integers."""
     if dtype in FLOATS:
-        least, most = -largest(dtype), largest(dtype)
+        lowest, highest = -largest(dtype), largest(dtype)
     elif dtype == _UINT64:
-        least, most = 0, _HIGHEST
+        lowest, highest = 0, _HIGHEST
     elif dtype in SIGNED | UNSIGNED or dtype == _BOOL:
-        least, most = (0, 1) if dtype == _BOOL else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        lowest, highest = (0, 1) if dtype == _BOOL else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     else:
         raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
     ends = (("from", low), ("to - 1", last))
     for name, value in ends:
-        if not least <= value <= most:
+        if not lowest <= value <= highest:
             raise RuntimeError(f"{name} is out of bounds for {c_name(dtype)}")
     if dtype in FLOATS:
         exact = digits(dtype)
@@ -181,10 +181,11 @@ def _check_span(low: int, last: int, dtype: np.dtype) -> None:
 
 
 def permutation(engine: Engine, n: int, dtype: DTypeLike = np.int64) -> np.ndarray:
-    """The integers below ``n`` in random order, shape ``(n,)``, as ``torch.randperm``: ``n - 1`` words are drawn.
+    """The integers below ``n`` in random order, shape ``(n,)``, as ``torch.randperm``; draws ``n - 1`` words.
 
-    From ``n = 214748364`` on, PyTorch shuffles otherwise and draws ``2 * n`` words. Raises RuntimeError for a negative
-    ``n`` or one ``dtype`` cannot hold, NotImplementedError for a dtype PyTorch lacks.
+    For ``n`` of at least 214748364 PyTorch uses another algorithm, which draws ``2 * n`` words. Raises RuntimeError for
+    a negative ``n`` and one that ``dtype`` cannot represent, NotImplementedError for a dtype that PyTorch does not
+    support.
 
     >>> permutation(Engine(0), 5)
     array([4, 0, 1, 3, 2])

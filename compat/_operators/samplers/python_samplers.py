@@ -1,4 +1,4 @@
-"""Uses of the samplers by PyTorch's Python code: the shuffling data loader, truncated normals."""
+"""The random numbers of PyTorch's Python code: indices of data loaders, truncated normal numbers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["base_seed", "random_indices", "sampler_permutation", "truncated_norm
 
 
 def base_seed(engine: Engine) -> int:
-    """``torch.empty((), dtype=torch.int64).random_()``: two words as a number below 2**63.
+    """``torch.empty((), dtype=torch.int64).random_()``, of two words, a number below 2**63.
 
-    A data loader's iterator draws one when it is made, a sampler without ``generator`` one when it starts.
+    The iterator of a data loader draws it when it is created, a sampler without ``generator`` when it starts.
 
     >>> base_seed(Engine(0))
     900450186894289455
@@ -31,11 +31,11 @@ def base_seed(engine: Engine) -> int:
 def random_indices(
     engine: Engine, n: int, *, replacement: bool = False, num_samples: int | None = None, shared: bool = False
 ) -> Iterator[int]:
-    """The indices that ``RandomSampler`` yields over ``n`` items, drawn lazily, as there.
+    """The indices that ``RandomSampler`` yields for ``n`` items; they are drawn when they are yielded.
 
-    ``shared`` says that ``engine`` is the sampler's own ``generator=``, from which it draws; otherwise it only draws a
-    seed for a new engine. Without replacement a new permutation starts after every ``n`` items, and one more is drawn
-    at the very end, of which ``num_samples % n`` items are used, be it none.
+    With ``shared``, ``engine`` is the ``generator=`` of the sampler, which draws from it; else the sampler draws from
+    it the seed of a new engine. Without replacement there is a permutation for every ``n`` items, and one more at the
+    end, of which ``num_samples % n`` items are used, possibly none.
 
     >>> list(random_indices(Engine(0), 4, num_samples=6))
     [2, 3, 0, 1, 1, 0]
@@ -49,16 +49,16 @@ def random_indices(
         return
     for _ in range(count // n):
         yield from permutation(source, n).tolist()
-    if shared or count % n:  # draws of a private engine need not match
+    if shared or count % n:  # a new engine is not used afterwards
         yield from permutation(source, n).tolist()[: count % n]
 
 
 def sampler_permutation(engine: Engine, n: int, *, shared: bool = False) -> np.ndarray:
-    """The order in which ``DataLoader(dataset of n items, shuffle=True)`` visits them: int64, shape ``(n,)``.
+    """The indices of the items of a ``DataLoader`` with ``shuffle=True`` in one epoch: int64, shape ``(n,)``.
 
-    ``engine`` stands for the default generator, or with ``shared=True`` for the ``generator=`` given to the loader. It
-    is left as PyTorch's generator is while the epoch runs. When the epoch ends, a shared generator has drawn one more
-    permutation of ``n`` (see :func:`random_indices`); the default generator draws nothing more.
+    ``engine`` is that of the default generator, or with ``shared=True`` of the ``generator=`` of the loader. It gets
+    the state that PyTorch's generator has during the epoch. At the end of the epoch a shared generator draws one more
+    permutation of ``n`` (see :func:`random_indices`), the default generator nothing.
 
     >>> sampler_permutation(Engine(0), 6)
     array([0, 4, 3, 5, 2, 1])
@@ -78,54 +78,54 @@ def truncated_normal(
 ) -> np.ndarray:
     """Normal numbers within ``[low, high]``, as ``torch.nn.init.trunc_normal_``.
 
-    Where more than 0.3 of the normal's mass lies within, whole arrays of normals are drawn until every element has been
-    within; elsewhere uniform numbers are accepted by the density's height, which involves a logarithm at the dtype's
-    precision: should it differ from PyTorch's in the last bit just at the threshold, so will an element.
+    If the interval has a probability of more than 0.3, arrays of normals are drawn until every element was inside once;
+    else uniform numbers are accepted with the relative height of the density. That involves a logarithm in the
+    precision of the dtype, so an element may differ from PyTorch's if the two logarithms differ at the threshold.
 
     >>> bool(np.abs(truncated_normal(Engine(0), 1000)).max() <= 2)
     True
     """
     dtype = np.dtype(dtype)
-    if _mass_below((high - mean) / std) - _mass_below((low - mean) / std) > 0.3:
-        return _redrawn(engine, size, dtype, mean, std, low, high)
-    return _accepted(engine, size, dtype, mean, std, low, high)
+    if _normal_cdf((high - mean) / std) - _normal_cdf((low - mean) / std) > 0.3:
+        return _by_redrawing(engine, size, dtype, mean, std, low, high)
+    return _by_rejection(engine, size, dtype, mean, std, low, high)
 
 
-def _mass_below(x: float) -> float:
+def _normal_cdf(x: float) -> float:
     return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
 
 
-def _redrawn(
+def _by_redrawing(
     engine: Engine, size: Size, dtype: np.dtype, mean: float, std: float, low: float, high: float
 ) -> np.ndarray:
-    least, most = dtype.type(low), dtype.type(high)
+    lowest, highest = dtype.type(low), dtype.type(high)
     result = normal(engine, size, dtype, mean, std)
-    while (outside := (result < least) | (result > most)).any():
+    while (outside := (result < lowest) | (result > highest)).any():
         result = np.where(outside, normal(engine, size, dtype, mean, std), result)
     return result
 
 
-def _accepted(
+def _by_rejection(
     engine: Engine, size: Size, dtype: np.dtype, mean: float, std: float, low: float, high: float
 ) -> np.ndarray:
-    wide = np.dtype(np.float32) if dtype in HALVES else dtype  # 16-bit floats are computed in float32, step by step
+    wide = np.dtype(np.float32) if dtype in HALVES else dtype  # each step of 16-bit floats is computed in float32
     mode = max(low, min(mean, high))
 
     def step(values: ArrayLike) -> np.ndarray:
         return np.asarray(values).astype(dtype).astype(wide)
 
-    centre, peak = step(mean), step(-0.5 * ((mode - mean) / std) ** 2)  # the subtrahend is rounded first, too
+    centre, peak = step(mean), step(-0.5 * ((mode - mean) / std) ** 2)  # both are rounded before they are subtracted
 
-    def pending(candidates: np.ndarray) -> np.ndarray:
+    def is_rejected(candidates: np.ndarray) -> np.ndarray:
         distance = step(step(candidates.astype(wide) - centre) / wide.type(std))
         height = step(step(step(distance * distance) * wide.type(-0.5)) - peak)
         with np.errstate(divide="ignore"):
             return step(np.log(uniform(engine, size, dtype).astype(wide))) > height
 
     result = uniform(engine, size, dtype, low, high)
-    waiting = pending(result)
-    while waiting.any():
+    rejected = is_rejected(result)
+    while rejected.any():
         candidates = uniform(engine, size, dtype, low, high)
-        result = np.where(waiting, candidates, result)
-        waiting &= pending(candidates)
+        result = np.where(rejected, candidates, result)
+        rejected &= is_rejected(candidates)
     return result

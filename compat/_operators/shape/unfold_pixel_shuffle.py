@@ -13,7 +13,7 @@ from compat._core.operators.op import aten
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import bool_
-from compat._core.types.errors import size_text
+from compat._core.types.errors import lacks, size_text
 from compat._operators.spatial import format_strides
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
@@ -51,7 +51,7 @@ def _check_numbers(kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) ->
 
 def _refuse_integers(name: str, input: Tensor) -> None:
     if not (input.dtype.is_floating_point or input.dtype.is_complex or input.dtype is bool_):
-        raise NotImplementedError(f"\"{name}\" not implemented for '{input.dtype.scalar_name}'")
+        raise lacks(name, input.dtype)
 
 
 def _pair(values: Sequence[int]) -> str:

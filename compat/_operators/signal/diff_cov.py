@@ -1,4 +1,4 @@
-"""Differences of neighbouring elements, the trapezoidal rule, covariances."""
+"""Differences of neighbouring elements, integrals by the trapezoidal rule, covariances."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def _check_diff(input: Tensor, n: int, dim: int, others: list[Tensor]) -> None:
     out=True, last="sub",
 )  # fmt: skip
 def diff(input, n=1, dim=-1, prepend=None, append=None):
-    """Each element less the one before it, along a dimension.
+    """The differences of neighbouring elements along a dimension.
 
     Args:
         n: the number of times to take differences.
         dim: the dimension.
-        prepend, append: tensors to concatenate with the input first, before and after it.
+        prepend, append: tensors that are concatenated with the input before and after it.
 
     Raises:
         RuntimeError: for a 0-d tensor, and sizes that do not match.
@@ -50,17 +50,17 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
         >>> torch.diff(torch.tensor([1, 4, 9]))
         tensor([3, 5])
     """
-    around = [t for t in (prepend, append) if t is not None]
-    _check_diff(input, n, dim, around)
-    if around:
+    others = [t for t in (prepend, append) if t is not None]
+    _check_diff(input, n, dim, others)
+    if others:
         parts = [t for t in (prepend, input, append) if t is not None]
         input = names_of("torch")["cat"](parts, dim)
     if n == 0:
         return names_of("torch")["zeros_like"](input).copy_(input)
     along = wrap_dim(dim, input.dim())
     for _ in range(min(n, input.shape[along])):
-        left = max(input.shape[along] - 1, 0)
-        after, before = narrow(input, dim, 1 if left else 0, left), narrow(input, dim, 0, left)
+        count = max(input.shape[along] - 1, 0)
+        after, before = narrow(input, dim, 1 if count else 0, count), narrow(input, dim, 0, count)
         input = after.logical_xor(before) if input.dtype is dtypes.bool_ else after - before
     return input
 
@@ -69,7 +69,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
 
 
 def _widths(y: Tensor, x: Tensor, dim: int) -> Tensor:
-    """The distances of neighbouring positions, shaped to multiply the means of neighbouring values."""
+    """The distances of neighbouring positions, in a shape that broadcasts to that of neighbouring values."""
     if x.dim() == 1:
         if x.shape[0] != y.shape[dim]:
             raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
@@ -79,15 +79,15 @@ def _widths(y: Tensor, x: Tensor, dim: int) -> Tensor:
     return slice_view(x, dim, 1, None) - slice_view(x, dim, 0, -1)
 
 
-def _times(t: Tensor, by: float) -> Tensor:
+def _scaled(t: Tensor, by: float) -> Tensor:
     return mul_number.function(t, by) if t.dtype.category >= dtypes.FLOATING else t * by
 
 
-def _over(t: Tensor, by: float) -> Tensor:
+def _divided(t: Tensor, by: float) -> Tensor:
     return div_number.function(t, by) if t.dtype.category >= dtypes.FLOATING else t.mul(1.0 / by)
 
 
-def _pairs(y: Tensor, dim: int) -> Tensor:
+def _pair_sums(y: Tensor, dim: int) -> Tensor:
     return slice_view(y, dim, 0, -1) + slice_view(y, dim, 1, None)
 
 
@@ -98,7 +98,7 @@ def _check_kinds(name: str, y: Any, x: Any, dx: Any, dim: Any) -> None:
     """Checks the types of arguments, and that ``x`` and ``dx`` are not both given.
 
     Raises:
-        TypeError: otherwise.
+        TypeError: with the signatures of the function.
     """
     number = dx is None or isinstance(dx, bool | int | float | complex)
     if (x is None or (isinstance(x, Tensor) and dx is None)) and number and hasattr(dim, "__index__"):
@@ -111,7 +111,7 @@ def _check_kinds(name: str, y: Any, x: Any, dx: Any, dim: Any) -> None:
 
 
 def _check_trapezoid(name: str, y: Tensor, dx: Any, dim: int) -> int:
-    """The dimension to integrate along, counted from the left.
+    """The dimension of the integral, as a non-negative number.
 
     Raises:
         IndexError: if it is out of range.
@@ -139,8 +139,8 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
 
     Args:
         y: the values.
-        x: the positions of the values; or
-        dx: their distance; 1 if neither is given.
+        x: the positions of the values; None if they are equidistant.
+        dx: the distance of equidistant values; 1 by default.
         dim: the dimension.
 
     Raises:
@@ -155,9 +155,9 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     if not y.shape[along]:
         return names_of("torch")["zeros"]([n for d, n in enumerate(y.shape) if d != along], dtype=y.dtype)
     if x is not None:
-        return _over((_pairs(y, along) * _widths(y, x, along)).sum(along), 2.0)
-    ends = _times(select(y, dim, 0) + select(y, dim, -1), 0.5)
-    return _times(y.sum(dim) - ends, 1.0 if dx is None else dx)
+        return _divided((_pair_sums(y, along) * _widths(y, x, along)).sum(along), 2.0)
+    ends = _scaled(select(y, dim, 0) + select(y, dim, -1), 0.5)
+    return _scaled(y.sum(dim) - ends, 1.0 if dx is None else dx)
 
 
 @composite(
@@ -166,7 +166,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     names="torch.cumulative_trapezoid", errors="before",
 )  # fmt: skip
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
-    """The integrals up to each position but the first; arguments as for ``trapezoid``.
+    """The integrals from the first position to each of the others; arguments as for ``trapezoid``.
 
     Example:
         >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
@@ -175,8 +175,8 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, 
     _check_kinds("cumulative_trapezoid", y, x, dx, dim)
     along = _check_trapezoid("cumulative_trapezoid", y, dx, dim)
     if x is not None:
-        return _over((_pairs(y, along) * _widths(y, x, along)).cumsum(along), 2.0)
-    return _times(_pairs(y, dim), (1.0 if dx is None else dx) / 2.0).cumsum(dim)
+        return _divided((_pair_sums(y, along) * _widths(y, x, along)).cumsum(along), 2.0)
+    return _scaled(_pair_sums(y, dim), (1.0 if dx is None else dx) / 2.0).cumsum(dim)
 
 
 # ---------------------------------------------------------------- covariance
@@ -189,8 +189,8 @@ def _check_weights(which: str, weights: Tensor | None, count: int) -> None:
         raise RuntimeError(
             f"cov(): expected {which} to have one or fewer dimensions but got {which} with {weights.dim()} dimensions"
         )
-    wanted = dtypes.INTEGER if which == "fweights" else dtypes.FLOATING
-    if weights.dtype.category != wanted:
+    category = dtypes.INTEGER if which == "fweights" else dtypes.FLOATING
+    if weights.dtype.category != category:
         kind = "integral" if which == "fweights" else "floating point"
         raise RuntimeError(
             f"cov(): expected {which} to have {kind} dtype but got {which} with {weights.dtype.scalar_name} dtype"
@@ -210,8 +210,8 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 
     Args:
         input: a matrix, or a vector for one variable.
-        correction: is subtracted from the number of observations to give the divisor.
-        fweights: the number of times that each observation was made.
+        correction: a number that is subtracted from the number of observations, which gives the divisor.
+        fweights: the frequency of each observation, integers.
         aweights: the relative weight of each observation.
 
     Raises:
@@ -239,13 +239,13 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     mean = (rows if weights is None else rows * weights).sum(1) / total
     freedom = total if weights is not None and not correction else total - correction
     if weights is not None and aweights is not None and correction:
-        freedom = total - _times((weights * aweights).sum(), correction) / total
+        freedom = total - _scaled((weights * aweights).sum(), correction) / total
     if freedom.item() <= 0:
         warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.")
         freedom = freedom.detach() * 0
     centred = rows - mean.unsqueeze(1)
-    weighed = (centred if weights is None else centred * weights).t()
-    product = centred.mm(weighed.conj() if input.dtype.is_complex else weighed)
+    weighted = (centred if weights is None else centred * weights).t()
+    product = centred.mm(weighted.conj() if input.dtype.is_complex else weighted)
     return (product / freedom).squeeze()
 
 
@@ -265,9 +265,9 @@ def corrcoef(input: Tensor) -> Tensor:
     found = cov(input)
     if found.dim() == 0:
         return found / found
-    spread = found.diagonal()
-    spread = (spread.real if spread.is_complex() else spread).sqrt()
-    found = found / spread.view(-1, 1) / spread.view(1, -1)
+    variance = found.diagonal()
+    deviation = (variance.real if variance.is_complex() else variance).sqrt()
+    found = found / deviation.view(-1, 1) / deviation.view(1, -1)
     if found.is_complex():
         return names_of("torch")["complex"](found.real.clip(-1, 1), found.imag.clip(-1, 1))
     return found.clip(-1, 1)

@@ -1,4 +1,4 @@
-"""``torch.gradient``: derivatives of sampled functions, from neighbouring samples."""
+"""``torch.gradient``: derivatives of sampled functions by finite differences."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from compat._core.operators.composite import composite
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import wrap_dims
-from compat._operators.pointwise.scalars import div_number as over
-from compat._operators.pointwise.scalars import mul_number as times
+from compat._operators.pointwise.scalars import div_number, mul_number
 from compat._operators.shape.cat_stack import cat
 from compat._operators.view.slicing import slice_view
 
 
-def _even(x: Tensor, dim: int, step: Any, order: int) -> Tensor:
-    """The derivative along a dimension with samples at a distance of ``step``."""
+def _uniform_gradient(x: Tensor, dim: int, step: Any, order: int) -> Tensor:
+    """The derivative along a dimension whose samples have the distance ``step``."""
 
     def at(start: int, end: int | None) -> Any:
         return slice_view(x, dim, start, end, 1)
@@ -24,16 +23,16 @@ def _even(x: Tensor, dim: int, step: Any, order: int) -> Tensor:
     if order == 1:
         first, last = at(1, 2) - at(0, 1), at(-1, None) - at(-2, -1)
     else:
-        first = times(at(0, 1), -1.5) + times(at(1, 2), 2) - times(at(2, 3), 0.5)
-        last = times(at(-3, -2), 0.5) - times(at(-2, -1), 2) + times(at(-1, None), 1.5)
-    inner = over(over(at(2, None) - at(0, -2), step), 2)
-    return cat([over(first, step), inner, over(last, step)], dim)
+        first = mul_number(at(0, 1), -1.5) + mul_number(at(1, 2), 2) - mul_number(at(2, 3), 0.5)
+        last = mul_number(at(-3, -2), 0.5) - mul_number(at(-2, -1), 2) + mul_number(at(-1, None), 1.5)
+    inner = div_number(div_number(at(2, None) - at(0, -2), step), 2)
+    return cat([div_number(first, step), inner, div_number(last, step)], dim)
 
 
-def _uneven(x: Tensor, dim: int, places: Tensor, order: int) -> Tensor:
-    """The derivative along a dimension with samples at given positions."""
+def _nonuniform_gradient(x: Tensor, dim: int, positions: Tensor, order: int) -> Tensor:
+    """The derivative along a dimension whose samples have given positions."""
     size = [-1 if d == dim else 1 for d in range(x.dim())]
-    gaps = places.diff()
+    gaps = positions.diff()
 
     def at(start: int, end: int | None) -> Any:
         return slice_view(x, dim, start, end, 1)
@@ -82,7 +81,7 @@ def _spacings(input: Tensor, spacing: Any, dims: Sequence[int], dim_given: bool)
 
 
 def _divisible(input: Tensor, step: Any) -> Tensor:
-    """The samples in the dtype of their quotient by a step."""
+    """The samples in the dtype of the quotient of a sample and a step."""
     dtype = input.dtype if input.dtype.category >= dtypes.FLOATING else dtypes.get_default_dtype()
     return input.to(dtype.to_complex() if isinstance(step, complex) else dtype)
 
@@ -98,11 +97,11 @@ def _divisible(input: Tensor, step: Any) -> Tensor:
     names="torch.gradient",
 )
 def gradient(input: Tensor, *, spacing: Any = 1.0, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
-    """The derivatives of a sampled function along dimensions: central differences, one-sided ones at the ends.
+    """The derivatives of a sampled function along dimensions, by central differences, and one-sided ones at the ends.
 
     Args:
         input: the samples.
-        spacing: their distance: a number, one for each dimension, or a vector of positions for each.
+        spacing: the distance of the samples: a number, or a number or a vector of positions for each dimension.
         dim: the dimensions; by default all.
         edge_order: the order of the differences at the ends, 1 or 2.
 
@@ -131,7 +130,7 @@ def gradient(input: Tensor, *, spacing: Any = 1.0, dim: Any = None, edge_order: 
                     "torch.gradient expected each element of spacing to have the same length as the corresponding "
                     f"dimension of input, got {step.shape[0]} and {input.shape[d]}"
                 )
-            found.append(_uneven(input, d, step, edge_order))
+            found.append(_nonuniform_gradient(input, d, step, edge_order))
         else:
-            found.append(_even(_divisible(input, step), d, step, edge_order))
+            found.append(_uniform_gradient(_divisible(input, step), d, step, edge_order))
     return tuple(found)

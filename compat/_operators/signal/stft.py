@@ -8,31 +8,25 @@ from compat._core.operators.composite import composite
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.errors import warn
+from compat._operators.signal.fft import BY_COUNT, BY_ROOT, NONE
 
-_BOTH_SIDES = "Cannot have onesided output if window or input is complex"
-#: The normalizations of ``_fft_*``: none, by the root of the number of points, by the number of points.
-_NONE, _ROOT, _COUNT = 0, 1, 2
+_ONESIDED_COMPLEX = "Cannot have onesided output if window or input is complex"
 
 
-def _shown_window(window: Tensor | None) -> str:
+def _window_text(window: Tensor | None) -> str:
     return "None" if window is None else f"{window.type()}{{{list(window.shape)}}}"
 
 
-def _placed(window: Tensor | None, win_length: int, n_fft: int, like: Tensor) -> Tensor | None:
-    """The window padded with zeros on both sides to ``n_fft``; None if it is all ones."""
+def _padded_window(window: Tensor | None, win_length: int, n_fft: int, like: Tensor) -> Tensor | None:
+    """The window padded with zeros on both sides to ``n_fft``; None if it consists of ones."""
     if win_length >= n_fft:
         return window
     torch = names_of("torch")
     left = (n_fft - win_length) // 2
     dtype = like.dtype.to_real()
-    placed = torch["zeros"](n_fft, dtype=dtype if window is None else window.dtype)
-    placed.narrow(0, left, win_length).copy_(torch["ones"](win_length) if window is None else window)
-    return placed
-
-
-def _is_onesided(onesided: bool | None, *given: Tensor | None) -> bool:
-    has_complex = any(t is not None and t.is_complex() for t in given)
-    return not has_complex if onesided is None else onesided
+    padded = torch["zeros"](n_fft, dtype=dtype if window is None else window.dtype)
+    padded.narrow(0, left, win_length).copy_(torch["ones"](win_length) if window is None else window)
+    return padded
 
 
 def _check_stft(input: Tensor, what: str, n_fft: int, hop: int, win_length: int, window: Tensor | None) -> None:
@@ -67,14 +61,15 @@ def stft(
         n_fft: the length of a frame.
         hop_length: the distance between frames; ``n_fft // 4`` by default.
         win_length: the length of the window; ``n_fft`` by default.
-        window: the window function's values; ones by default.
-        center: whether frames are centered about their times; the signal is then padded at both ends.
-        pad_mode: how to pad, as for ``torch.nn.functional.pad``.
-        normalized: divide by the root of ``n_fft``.
-        onesided: return only the first half of the frequencies, which determines the others for real signals; by
-            default for these.
-        return_complex: return complex numbers; must be given for real signals.
-        align_to_window: without ``center``: whether the first window, not the first frame, begins with the signal.
+        window: the values of the window function; ones by default.
+        center: whether frames are centered at their times; the signal is then padded at both ends.
+        pad_mode: the mode of this padding, as for ``torch.nn.functional.pad``.
+        normalized: whether to divide by the root of ``n_fft``.
+        onesided: whether to return only the first half of the frequencies, which determines the others for real
+            signals; True for these by default.
+        return_complex: whether to return complex numbers; must be given for real signals.
+        align_to_window: without ``center``, whether the first window, instead of the first frame, begins with the
+            signal.
 
     Returns:
         (batch, frequencies, frames), or (..., 2) of real and imaginary parts unless ``return_complex``.
@@ -111,7 +106,7 @@ def stft(
     win_length = n_fft if win_length is None else win_length
     what = (
         f"stft({input.type()}{list(input.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={win_length}, "
-        f"window={_shown_window(window)}, normalized={int(normalized)}, onesided={_optional(onesided)}, "
+        f"window={_window_text(window)}, normalized={int(normalized)}, onesided={_optional(onesided)}, "
         f"return_complex={_optional(return_complex)}, align_to_window={_optional(align_to_window)}) : "
     )
     _check_stft(input, what, n_fft, hop, win_length, window)
@@ -122,27 +117,27 @@ def stft(
             "torch.view_as_real on the complex output to recover the old return format."
         )
     batched: Any = input if input.dim() == 2 else input.unsqueeze(0)
-    stretch = win_length if align_to_window else n_fft
+    length = win_length if align_to_window else n_fft
     start = (n_fft - win_length) // 2 if align_to_window else 0
     if start:
         batched = names_of("F")["pad"](batched, [start, start])
-    count = 1 + (batched.shape[1] - 2 * start - stretch) // hop
+    count = 1 + (batched.shape[1] - 2 * start - length) // hop
     step = batched.stride()
     frames = batched.as_strided((batched.shape[0], count, n_fft), (step[0], hop * step[1], step[1]))
-    placed = _placed(window, win_length, n_fft, input)
-    frames = frames if placed is None else frames * placed
-    half = _is_onesided(onesided, input, window)
+    padded_window = _padded_window(window, win_length, n_fft, input)
+    frames = frames if padded_window is None else frames * padded_window
+    half = not complex_given if onesided is None else onesided
     if half and complex_given:
-        raise RuntimeError(_BOTH_SIDES)
-    how = _ROOT if normalized else _NONE
+        raise RuntimeError(_ONESIDED_COMPLEX)
+    normalization = BY_ROOT if normalized else NONE
     if frames.is_complex():
-        found = torch["_fft_c2c"](frames, (2,), how, True)
+        found = torch["_fft_c2c"](frames, (2,), normalization, True)
     else:
-        found = torch["_fft_r2c"](frames, (2,), how, half)
+        found = torch["_fft_r2c"](frames, (2,), normalization, half)
     found = found.transpose_(1, 2)
     found = found if input.dim() == 2 else found.squeeze_(0)
-    whole = complex_given if return_complex is None else return_complex
-    return found if whole else torch["view_as_real"](found)
+    as_complex = complex_given if return_complex is None else return_complex
+    return found if as_complex else torch["view_as_real"](found)
 
 
 def _optional(value: bool | None) -> str:
@@ -156,12 +151,12 @@ def _check_istft(
         raise RuntimeError(f"{what}input tensor cannot be empty.")
     if input.dim() not in (2, 3):
         raise RuntimeError(f"{what}expected a tensor with 3 or 4 dimensions, but got {input.dim() + 1}")
-    wanted, said = (
+    count, formula = (
         (n_fft // 2 + 1, "n_fft / 2 + 1 when onesided=True") if half else (n_fft, "n_fft when onesided=False")
     )
-    if input.shape[-2] != wanted:
+    if input.shape[-2] != count:
         raise RuntimeError(
-            f"{what}expected the frequency dimension (3rd to the last) of the input tensor to match {said}, but got "
+            f"{what}expected the frequency dimension (3rd to the last) of the input tensor to match {formula}, but got "
             f"{input.shape[-2]}"
         )
     if not 0 < hop <= win_length:
@@ -172,8 +167,8 @@ def _check_istft(
         raise RuntimeError(f"{what}Invalid window shape. window has to be 1D and length of `win_length`")
 
 
-def _overlapped(frames: Any, hop: int) -> Any:
-    """Frames, (batch, count, length), added up where they overlap: (batch, time)."""
+def _overlap_add(frames: Any, hop: int) -> Any:
+    """The sum of overlapping frames: (batch, time) from (batch, count, length)."""
     _, count, length = frames.shape
     time = (count - 1) * hop + length
     columns = frames.transpose(1, 2)
@@ -219,7 +214,7 @@ def istft(
     win_length = n_fft if win_length is None else win_length
     what = (
         f"istft({'CPU' + input.type().removeprefix('torch.').removesuffix('Tensor') + 'Type'}{list(input.shape)}, "
-        f"n_fft={n_fft}, hop_length={hop}, win_length={win_length}, window={_shown_window(window)}, "
+        f"n_fft={n_fft}, hop_length={hop}, win_length={win_length}, window={_window_text(window)}, "
         f"center={int(center)}, normalized={int(normalized)}, onesided={_optional(onesided)}, "
         f"length={length}, return_complex={int(return_complex)}) "
     )
@@ -236,26 +231,26 @@ def istft(
     half = True if onesided is None and input.size(-2) != n_fft else bool(onesided)
     _check_istft(input, f"{what}: ", n_fft, hop, win_length, window, half)
     if half and return_complex:
-        raise RuntimeError(_BOTH_SIDES)
+        raise RuntimeError(_ONESIDED_COMPLEX)
     if window is not None and window.is_complex() and not return_complex:
         raise RuntimeError("Complex windows are incompatible with return_complex=False")
     batched = input if input.dim() == 3 else input.unsqueeze(0)
-    turned = torch["view_as_complex"](torch["view_as_real"](batched).transpose(1, 2))
-    how = _ROOT if normalized else _COUNT
+    spectra = torch["view_as_complex"](torch["view_as_real"](batched).transpose(1, 2))
+    normalization = BY_ROOT if normalized else BY_COUNT
     if return_complex:
-        frames = torch["_fft_c2c"](turned, (2,), how, False)
+        frames = torch["_fft_c2c"](spectra, (2,), normalization, False)
     else:
-        turned = turned if half else turned[..., : n_fft // 2 + 1]
-        frames = torch["_fft_c2r"](turned, (2,), how, n_fft)
-    placed = _placed(window, win_length, n_fft, frames)
-    placed = torch["ones"](n_fft, dtype=frames.dtype) if placed is None else placed
-    signal = _overlapped(frames * placed, hop)
-    weight = _overlapped((placed * placed).expand(1, frames.shape[1], n_fft), hop)
+        spectra = spectra if half else spectra[..., : n_fft // 2 + 1]
+        frames = torch["_fft_c2r"](spectra, (2,), normalization, n_fft)
+    padded_window = _padded_window(window, win_length, n_fft, frames)
+    if padded_window is None:
+        padded_window = torch["ones"](n_fft, dtype=frames.dtype)
+    signal = _overlap_add(frames * padded_window, hop)
+    weight = _overlap_add((padded_window * padded_window).expand(1, frames.shape[1], n_fft), hop)
     start = n_fft // 2 if center else 0
     end = signal.shape[1] - start if length is None else min(start + length, signal.shape[1])
     signal, weight = signal[:, start:end], weight[:, start:end]
-    least = weight.abs().min().lt(1e-11)
-    if least.item():
+    if weight.abs().min().lt(1e-11).item():
         raise RuntimeError(f"{what}window overlap add min: 1\n[ CPUBoolType{{}} ]")
     signal = signal / weight
     if length is not None and length > signal.shape[1]:

@@ -9,10 +9,17 @@ from compat._core.operators.composite import OPTIONS, composite
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.dtype import get_default_dtype
 from compat._core.types.errors import cpp_name
 
 
-def _window(name: str, length: int, periodic: bool, dtype: Dtype | None, make: Any) -> Tensor:
+def _window(name: str, length: int, periodic: bool, dtype: Dtype | None, options: dict[str, Any], make: Any) -> Tensor:
+    """The window ``make(indices, last index)`` of a length, with the option ``requires_grad``."""
+    window = _values(name, length, periodic, dtype, make)
+    return window.requires_grad_() if options.get("requires_grad") else window
+
+
+def _values(name: str, length: int, periodic: bool, dtype: Dtype | None, make: Any) -> Tensor:
     torch = names_of("torch")
     if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError(
@@ -26,17 +33,17 @@ def _window(name: str, length: int, periodic: bool, dtype: Dtype | None, make: A
     if length == 1:
         return torch["ones"](1, dtype=dtype)
     count = length + 1 if periodic else length
-    kind = dtype if dtype is not None else torch["ones"](1).dtype
-    found = make(torch["arange"](count, dtype=kind), count - 1)
-    return found[:length].clone() if periodic else found
+    kind = get_default_dtype() if dtype is None else dtype
+    window = make(torch["arange"](count, dtype=kind), count - 1)
+    return window[:length].clone() if periodic else window
 
 
 _DOC = """The {name} window: {formula}.
 
     Args:
-        window_length: its size.
-        periodic: return all but the last element of a symmetric window that is longer by one.
-        dtype: of the result.
+        window_length: the number of elements.
+        periodic: whether the window is a period: a symmetric window of one more element, without the last one.
+        dtype: the dtype of the result.
 
     Raises:
         RuntimeError: for a negative size, and integers.
@@ -48,7 +55,7 @@ _DOC = """The {name} window: {formula}.
 
 
 def _cosines(n: Tensor, last: int, *weights: float) -> Tensor:
-    """``weights[0] + weights[1] cos x + weights[2] cos 2x``, x going from 0 to 2 pi in ``last`` steps."""
+    """``weights[0] + weights[1] cos x + weights[2] cos 2x``, where x is from 0 to 2 pi in ``last`` steps."""
     terms = (w * (n * (2 * math.pi * k / last)).cos() for k, w in enumerate(weights) if k)
     total: Any = weights[0]
     for term in terms:
@@ -57,14 +64,13 @@ def _cosines(n: Tensor, last: int, *weights: float) -> Tensor:
 
 
 def _bartlett(n: Tensor, last: int) -> Tensor:
-    up = n * (2.0 / last)
-    return names_of("torch")["where"](up <= 1, up, 2 - up)
+    rising = n * (2.0 / last)
+    return names_of("torch")["where"](rising <= 1, rising, 2 - rising)
 
 
 def _publish(name: str, formula: str, make: Any) -> None:
     def window(window_length: int, periodic: bool = True, *, dtype: Dtype | None = None, **options: Any) -> Tensor:
-        found = _window(name, window_length, periodic, dtype, make)
-        return found.requires_grad_() if options.get("requires_grad") else found
+        return _window(name, window_length, periodic, dtype, options, make)
 
     window.__name__ = window.__qualname__ = f"{name}_window"
     window.__doc__ = _DOC.format(name=name, formula=formula, function=window.__name__)
@@ -76,10 +82,10 @@ def _publish(name: str, formula: str, make: Any) -> None:
     )(window)
 
 
-_publish("hann", "half of 1 - cos x, x going round once", lambda n, last: _cosines(n, last, 0.5, -0.5))
+_publish("hann", "(1 - cos x) / 2, where x is from 0 to 2 pi", lambda n, last: _cosines(n, last, 0.5, -0.5))
 _publish(
     "blackman",
-    "0.42 - 0.5 cos x + 0.08 cos 2x, x going round once",
+    "0.42 - 0.5 cos x + 0.08 cos 2x, where x is from 0 to 2 pi",
     lambda n, last: _cosines(n, last, 0.42, -0.5, 0.08),
 )
 _publish("bartlett", "a triangle", _bartlett)
@@ -94,14 +100,14 @@ _publish("bartlett", "a triangle", _bartlett)
     names="torch.hamming_window", errors="before",
 )  # fmt: skip
 def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, **options):
-    """The Hamming window: ``alpha - beta cos x``, x from 0 to 2 pi; arguments as for ``hann_window``.
+    """The Hamming window: ``alpha - beta cos x``, where x is from 0 to 2 pi; other arguments as for ``hann_window``.
 
     Example:
         >>> torch.hamming_window(2)
         tensor([0.0800, 1.0000])
     """
-    found = _window("hamming", window_length, periodic, dtype, lambda n, last: _cosines(n, last, alpha, -beta))
-    return found.requires_grad_() if options.get("requires_grad") else found
+    make = lambda n, last: _cosines(n, last, alpha, -beta)
+    return _window("hamming", window_length, periodic, dtype, options, make)
 
 
 @composite(
@@ -111,10 +117,11 @@ def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype
     names="torch.kaiser_window", errors="before",
 )  # fmt: skip
 def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, **options):
-    """The Kaiser window: ``i0(beta * sqrt(1 - t**2)) / i0(beta)``, t going from -1 to 1; otherwise as ``hann_window``.
+    """The Kaiser window: ``i0(beta * sqrt(1 - t**2)) / i0(beta)``, where t is from -1 to 1.
 
     Args:
-        beta: the shape parameter; the window narrows as it grows.
+        beta: the shape parameter; a greater one makes the window narrower.
+        window_length, periodic, dtype: as for ``hann_window``.
 
     Example:
         >>> torch.kaiser_window(3, False, 2.0)
@@ -122,11 +129,10 @@ def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, **opti
     """
 
     def make(n: Tensor, last: int) -> Tensor:
-        place = n * (2.0 / last) - 1
+        t = n * (2.0 / last) - 1
         i0 = names_of("torch")["i0"]
-        # Rounding may put the last ``t`` above 1.
-        rest = (1 - place * place).clamp(min=0)
-        return i0(beta * rest.sqrt()) / i0(names_of("torch")["full"]((), beta, dtype=n.dtype))
+        # The last ``t`` may be rounded to more than 1.
+        squared = (1 - t * t).clamp(min=0)
+        return i0(beta * squared.sqrt()) / i0(names_of("torch")["full"]((), beta, dtype=n.dtype))
 
-    found = _window("kaiser", window_length, periodic, dtype, make)
-    return found.requires_grad_() if options.get("requires_grad") else found
+    return _window("kaiser", window_length, periodic, dtype, options, make)

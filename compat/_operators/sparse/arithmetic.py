@@ -1,4 +1,4 @@
-"""Elementwise operations of sparse tensors: zero-preserving ones, sums and products."""
+"""Elementwise operators on sparse tensors: functions that preserve zero, sums and products."""
 
 from __future__ import annotations
 
@@ -19,65 +19,70 @@ from compat._core.transforms.grad_mode import enable_grad, mode
 from compat._core.types.errors import size_text
 from compat._core.types.type_promotion import promote_types
 from compat._operators.sparse.compressed import CompressedTensor, as_layout, empty
-from compat._operators.sparse.conversion import Gradients, coalesce, gathered, values, with_elements
+from compat._operators.sparse.conversion import Gradients, coalesce, elements_at, values, with_elements
 from compat._operators.sparse.tensor import (
     AnySparse,
     SparseTensor,
     coalesced,
-    nothing,
-    places_of,
+    empty_coo,
+    flat_indices,
     rule,
+    segment_sum,
     sparse,
-    summed,
-    unflat,
+    unravel_index,
 )
 
-#: Makes a function the rule for all layouts of sparse tensors.
-both = rules_of(SparseTensor, CompressedTensor)
+#: A decorator that makes a function the rule of an operator for all sparse layouts.
+sparse_rule = rules_of(SparseTensor, CompressedTensor)
 
 _ADDS_DENSE = "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
 
 # ---------------------------------------------------------------- one operand
 
 
-#: Parts of nodes' names that differ from functions' names.
-_WRITTEN = {"log1p": "log1P", "deg2rad": "deg2Rad", "rad2deg": "rad2Deg"}
+#: Parts of names of nodes that differ from those of functions.
+_SPELLED = {"log1p": "log1P", "deg2rad": "deg2Rad", "rad2deg": "rad2Deg"}
 
 
 def _backward_name(name: str) -> str:
-    parts = [_WRITTEN.get(p, p) for p in name.split("_")]
+    parts = [_SPELLED.get(p, p) for p in name.split("_")]
     return "".join(p[:1].upper() + p[1:] for p in parts) + "Backward0"
 
 
-def _linear(name: str, input: AnySparse, added_up: bool = False) -> Tensor:
-    """A linear function, of each element for itself, or with those of one place added up before."""
+def _linear(name: str, input: AnySparse, coalesce_first: bool = False) -> Tensor:
+    """A linear function of the elements; with ``coalesce_first``, of those of the coalesced tensor."""
     function: Callable[[Tensor], Tensor] = names_of("torch")[name]
-    x = coalesced(input) if added_up else input
+    x = coalesced(input) if coalesce_first else input
     with without_recording():
-        made = x.alike(function(x.elements))
-    return pulled(_backward_name(name), made, [input], lambda grad, _: [lambda: function(grad)])
+        result = x.replace_elements(function(x.elements))
+    return pulled(_backward_name(name), result, [input], lambda grad, _: [lambda: function(grad)])
 
 
 def _unary(name: str, input: AnySparse) -> Tensor:
-    """A function that keeps zeros, of each element; those of one place are added up before."""
+    """A function that preserves zero, of the elements of the coalesced tensor."""
     function: Callable[[Tensor], Tensor] = names_of("torch")[name]
     x = coalesced(input)
     with without_recording():
-        made = x.alike(function(x.elements))
-    if not made.elements.is_floating_point() and not made.elements.is_complex():
-        return made
-    return pulled(_backward_name(name), made, [input], partial(_pull_unary, function), self=input)
+        result = x.replace_elements(function(x.elements))
+    if not result.elements.is_floating_point() and not result.elements.is_complex():
+        return result
+    return pulled(_backward_name(name), result, [input], partial(_pull_unary, function), self=input)
 
 
 def _pull_unary(function: Callable[[Tensor], Tensor], grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
     def pull() -> Tensor:
         at = coalesce(kept["self"])
-        again = bool(mode.grad) and at.requires_grad
+        differentiable = bool(mode.grad) and at.requires_grad
         with enable_grad():
-            elements = values(at) if again else at._values().requires_grad_()
+            elements = values(at) if differentiable else at._values().requires_grad_()
             roots, inputs = [edge_of(function(elements))], [edge_of(elements)]
             (found,) = run_backward(
-                roots, [gathered(grad, at)], keep_graph=again, create_graph=again, inputs=inputs, accumulate=False
+                roots,
+                [elements_at(grad, at)],
+                keep_graph=differentiable,
+                create_graph=differentiable,
+                inputs=inputs,
+                accumulate=False,
             )
         assert found is not None
         return with_elements(at, found)
@@ -90,16 +95,16 @@ _UNARY = """
     round sgn sign signbit sin sinh sqrt square tan tanh trunc
 """
 for _name in _UNARY.split():
-    both(_name)(partial(_unary, _name))
+    sparse_rule(_name)(partial(_unary, _name))
 for _name in ("neg", "positive", "conj_physical"):
-    both(_name)(partial(_linear, _name))
+    sparse_rule(_name)(partial(_linear, _name))
 for _name in ("deg2rad", "rad2deg"):
-    both(_name)(partial(_linear, _name, added_up=True))
+    sparse_rule(_name)(partial(_linear, _name, coalesce_first=True))
 
 
 @rule("pow")
 def power(input: Any, exponent: Any, **_: Any) -> Tensor:
-    """Elements raised to a power, a number."""
+    """The elements raised to a power, which is a number."""
     if not isinstance(input, AnySparse) or (isinstance(exponent, Tensor) and exponent.dim()):
         raise RuntimeError("pow: of a sparse tensor the exponent must be a number")
     number = exponent.item() if isinstance(exponent, Tensor) else exponent
@@ -108,33 +113,33 @@ def power(input: Any, exponent: Any, **_: Any) -> Tensor:
     raised = lambda t: names_of("torch")["pow"](t, number)
     x = coalesced(input)
     with without_recording():
-        made = x.alike(raised(x.elements))
-    return pulled("PowBackward0", made, [input], partial(_pull_unary, raised), self=input, exponent=number)
+        result = x.replace_elements(raised(x.elements))
+    return pulled("PowBackward0", result, [input], partial(_pull_unary, raised), self=input, exponent=number)
 
 
 # ---------------------------------------------------------------- copies
 
 
-@both("clone")
+@sparse_rule("clone")
 def clone(input: AnySparse, **_: Any) -> Tensor:
     """A copy."""
     with without_recording():
-        made = input.of_values({n: p.clone() if isinstance(p, Tensor) else p for n, p in input.value.items()})
-    return pulled("CloneBackward0", made, [input], lambda grad, _: [lambda: grad])
+        result = input.of_values({n: p.clone() if isinstance(p, Tensor) else p for n, p in input.value.items()})
+    return pulled("CloneBackward0", result, [input], lambda grad, _: [lambda: grad])
 
 
-@both("_to_copy")
+@sparse_rule("_to_copy")
 def to_copy(input: AnySparse, dtype: Any = None, **_: Any) -> Tensor:
     """A copy in another dtype."""
     with without_recording():
-        made = input.alike(input.elements.to(dtype or input.dtype))
-    before = input.dtype
-    return pulled("ToCopyBackward0", made, [input], lambda grad, _: [lambda: grad.to(before)])
+        result = input.replace_elements(input.elements.to(dtype or input.dtype))
+    dtype = input.dtype
+    return pulled("ToCopyBackward0", result, [input], lambda grad, _: [lambda: grad.to(dtype)])
 
 
-@both("copy")
+@sparse_rule("copy")
 def copied(input: Tensor, other: Any, **_: Any) -> Tensor:
-    """The value of a tensor after a copy to it."""
+    """The new value of a tensor to which another one is copied."""
     if type(input) is not type(other):
         raise RuntimeError(
             "copy_() between dense and sparse Tensors is not implemented! Found self type = "
@@ -143,30 +148,30 @@ def copied(input: Tensor, other: Any, **_: Any) -> Tensor:
     return to_copy(other, input.dtype)
 
 
-@both("zero")
+@sparse_rule("zero")
 def zero(input: AnySparse) -> Tensor:
-    """The value of a tensor set to zero: without stored elements."""
+    """The new value of a tensor that is set to zero, which has no stored elements."""
     if isinstance(input, CompressedTensor):
         return empty(input.shape, input.layout, input.dtype, input.block)
-    return nothing(input.shape, input.dtype, input.sparse_dim())
+    return empty_coo(input.shape, input.dtype, input.sparse_dim())
 
 
 # ---------------------------------------------------------------- sums
 
 
-@both("add")
+@sparse_rule("add")
 def add(input: Any, other: Any, *, alpha: Any = 1, **_: Any) -> Tensor:
-    """``input + alpha * other``: of two sparse tensors, or of a dense one and a sparse one."""
+    """``input + alpha * other`` of two sparse tensors, or of a dense and a sparse tensor."""
     return _sum("AddBackward0", input, other, alpha, alpha)
 
 
-@both("sub")
+@sparse_rule("sub")
 def subtract(input: Any, other: Any, *, alpha: Any = 1, **_: Any) -> Tensor:
     """``input - alpha * other``."""
     return _sum("SubBackward0", input, other, -alpha, alpha)
 
 
-@both("rsub")
+@sparse_rule("rsub")
 def reverse_subtract(input: Any, other: Any, *, alpha: Any = 1, **_: Any) -> Tensor:
     """``other - alpha * input``."""
     return _sum("RsubBackward0", other, input, -alpha, alpha)
@@ -178,10 +183,10 @@ def _sum(name: str, a: Any, b: Any, factor: Any, alpha: Any) -> Tensor:
     if not isinstance(b, AnySparse):
         raise RuntimeError(_ADDS_DENSE)
     if not isinstance(a, AnySparse) and (not isinstance(a, Tensor) or a.shape != b.shape):
-        have = tuple(a.shape) if isinstance(a, Tensor) else ()
+        size = tuple(a.shape) if isinstance(a, Tensor) else ()
         raise RuntimeError(
             "add: expected 'self' and 'other' to have same size, but self has size "
-            f"{size_text(have)} while other has size {size_text(b.shape)} (FYI: dense-sparse addition does not "
+            f"{size_text(size)} while other has size {size_text(b.shape)} (FYI: dense-sparse addition does not "
             "currently support broadcasting)"
         )
     if a.shape != b.shape:
@@ -189,17 +194,20 @@ def _sum(name: str, a: Any, b: Any, factor: Any, alpha: Any) -> Tensor:
             f"add: expected sizes of 'self' and 'other' to match, but {size_text(a.shape)} != {size_text(b.shape)}"
         )
     with without_recording():
-        made = _added(a, b, factor) if isinstance(a, AnySparse) else _added_to(outside(a), b.as_coo(), factor)
-    kinds = a.dtype, b.dtype
+        result = _added(a, b, factor) if isinstance(a, AnySparse) else _added_to(outside(a), b.as_coo(), factor)
+    return pulled(name, result, [a, b], _sum_gradients(a, b, factor), alpha=alpha)
 
-    def pull(grad: Tensor, _: Any) -> Gradients:
-        return [lambda: _as(grad, kinds[0]), lambda: _as(grad if factor == 1 else grad * factor, kinds[1])]
 
-    return pulled(name, made, [a, b], pull, alpha=alpha)
+def _sum_gradients(a: Tensor, b: Tensor, factor: Any) -> Callable[..., Gradients]:
+    dtypes = a.dtype, b.dtype
+    return lambda grad, _: [
+        lambda: _as(grad, dtypes[0]),
+        lambda: _as(grad if factor == 1 else grad * factor, dtypes[1]),
+    ]
 
 
 def _sum_with_dense(name: str, a: CompressedTensor, b: Any, factor: Any, alpha: Any) -> Tensor:
-    """A sum with a dense tensor, or with a number, which is none."""
+    """The sum of a compressed and a dense tensor."""
     if not isinstance(b, Tensor) or a.shape != b.shape:
         raise RuntimeError(
             "add: expected 'self' and 'other' to have same size, but self has size "
@@ -207,13 +215,8 @@ def _sum_with_dense(name: str, a: CompressedTensor, b: Any, factor: Any, alpha: 
             "op2-sparse addition does not currently support broadcasting)"
         )
     with without_recording():
-        made = _added_to(outside(b) * factor, a.as_coo(), 1)
-    kinds = a.dtype, b.dtype
-
-    def pull(grad: Tensor, _: Any) -> Gradients:
-        return [lambda: _as(grad, kinds[0]), lambda: _as(grad if factor == 1 else grad * factor, kinds[1])]
-
-    return pulled(name, made, [a, b], pull, alpha=alpha)
+        result = _added_to(outside(b) * factor, a.as_coo(), 1)
+    return pulled(name, result, [a, b], _sum_gradients(a, b, factor), alpha=alpha)
 
 
 def _as(grad: Tensor, dtype: Any) -> Tensor:
@@ -224,7 +227,7 @@ def _added(a: AnySparse, b: AnySparse, factor: Any) -> AnySparse:
     if not isinstance(a, CompressedTensor):
         return _added_coo(a.as_coo(), b.as_coo(), factor)
     if isinstance(b, CompressedTensor) and a.plain._storage_ is b.plain._storage_ and a.layout is b.layout:
-        return a.alike(a.elements + (b.elements if factor == 1 else b.elements * factor))
+        return a.replace_elements(a.elements + (b.elements if factor == 1 else b.elements * factor))
     return as_layout(_added_coo(a.as_coo(), b.as_coo(), factor), a)
 
 
@@ -232,7 +235,7 @@ def _added_coo(a: SparseTensor, b: SparseTensor, factor: Any) -> SparseTensor:
     torch = names_of("torch")
     scaled = b.elements if factor == 1 else b.elements * factor
     if a.coordinates._storage_ is b.coordinates._storage_ and a.elements.shape == b.elements.shape:
-        return a.alike(a.elements + scaled, a.coalesced and b.coalesced)
+        return a.replace_elements(a.elements + scaled, a.coalesced and b.coalesced)
     if a.sparse_dim() != b.sparse_dim():
         raise RuntimeError(
             f"add: expected 'self' and 'other' to have same number of sparse dimensions, but got {a.sparse_dim()} and "
@@ -240,66 +243,66 @@ def _added_coo(a: SparseTensor, b: SparseTensor, factor: Any) -> SparseTensor:
         )
     dtype = promote_types(a.dtype, scaled.dtype)
     elements = torch["cat"]([a.elements.to(dtype), scaled.to(dtype)])
-    made = sparse(torch["cat"]([a.coordinates, b.coordinates], 1), elements, a.shape, False)
+    result = sparse(torch["cat"]([a.coordinates, b.coordinates], 1), elements, a.shape, False)
     if a.coalesced and b.coalesced:
-        return coalesced(made)
+        return coalesced(result)
     if not (a.elements.is_contiguous() and b.elements.is_contiguous()):
-        return made
-    ours, theirs = places_of(a), places_of(b)
-    if np.array_equal(ours, theirs):
-        return a.alike(a.elements.to(dtype) + scaled.to(dtype))
-    if (np.diff(ours) < 0).any() or (np.diff(theirs) < 0).any():
-        return made
-    # In order, though places may be there several times: the first of one with the first of the other, and so on.
-    keys = np.stack([np.concatenate([ours, theirs]), np.concatenate([_occurrences(ours), _occurrences(theirs)])])
-    met, where = np.unique(keys, axis=1, return_inverse=True)
-    coordinates = from_array(unflat(met[0], a.shape[: a.sparse_dim()]))
-    return sparse(coordinates, summed(elements, where.reshape(-1), met.shape[1]), a.shape, False)
+        return result
+    first, second = flat_indices(a), flat_indices(b)
+    if np.array_equal(first, second):
+        return a.replace_elements(a.elements.to(dtype) + scaled.to(dtype))
+    if (np.diff(first) < 0).any() or (np.diff(second) < 0).any():
+        return result
+    # As PyTorch, adds the i-th element at a position of one tensor to the i-th one at that position of the other.
+    positions, ranks = np.concatenate([first, second]), np.concatenate([_occurrences(first), _occurrences(second)])
+    found, segments = np.unique(np.stack([positions, ranks]), axis=1, return_inverse=True)
+    coordinates = from_array(unravel_index(found[0], a.shape[: a.sparse_dim()]))
+    return sparse(coordinates, segment_sum(elements, segments.reshape(-1), found.shape[1]), a.shape, False)
 
 
-def _occurrences(places: np.ndarray) -> np.ndarray:
-    """Of places in order: the how manieth of its kind each is."""
-    return np.arange(len(places)) - np.searchsorted(places, places)
+def _occurrences(indices: np.ndarray) -> np.ndarray:
+    """For each of sorted indices, the number of equal ones before it."""
+    return np.arange(len(indices)) - np.searchsorted(indices, indices)
 
 
 def _added_to(a: Tensor, b: SparseTensor, factor: Any) -> Tensor:
-    """A dense tensor, a sparse one added: only the rows that this one has are touched."""
+    """The sum of a dense and a sparse tensor, by an addition to the rows that the sparse one has."""
     count = b.sparse_dim()
     rows = a.reshape(-1, *a.shape[count:])
     scaled = b.elements if factor == 1 else b.elements * factor
     dtype = promote_types(a.dtype, scaled.dtype)
-    return rows.to(dtype).index_add(0, from_array(places_of(b)), scaled.to(dtype)).reshape(a.shape)
+    return rows.to(dtype).index_add(0, from_array(flat_indices(b)), scaled.to(dtype)).reshape(a.shape)
 
 
 # ---------------------------------------------------------------- products
 
 
-@both("mul")
+@sparse_rule("mul")
 def multiply(input: Any, other: Any, **_: Any) -> Tensor:
-    """A product with a number, with a dense tensor that broadcasts, or with a sparse one."""
+    """The product with a number, a dense tensor that broadcasts, or a sparse tensor."""
     a, b = (input, other) if isinstance(input, AnySparse) else (other, input)
     if not isinstance(b, Tensor) or (b.dim() == 0 and not isinstance(b, AnySparse)):
         return _scaled("MulBackward0", a, b)
-    found: Callable[..., Tensor] = _intersection if isinstance(b, AnySparse) else _product_with_dense
+    product: Callable[..., Tensor] = _intersection if isinstance(b, AnySparse) else _product_with_dense
     with without_recording():
-        made = found(outside(a), outside(b))
-        if isinstance(a, CompressedTensor) and isinstance(made, SparseTensor):
-            made = as_layout(made, a)
+        result = product(outside(a), outside(b))
+        if isinstance(a, CompressedTensor) and isinstance(result, SparseTensor):
+            result = as_layout(result, a)
 
     def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
         first, second = kept["self"], kept["other"]
-        return [lambda: _along(grad * second.conj(), first), lambda: _along(grad * first.conj(), second)]
+        return [lambda: _summed_to(grad * second.conj(), first), lambda: _summed_to(grad * first.conj(), second)]
 
-    return pulled("MulBackward0", made, [input, other], pull, self=input, other=other)
+    return pulled("MulBackward0", result, [input, other], pull, self=input, other=other)
 
 
-def _along(grad: Tensor, operand: Tensor) -> Tensor:
-    """A gradient in its tensor's size."""
+def _summed_to(grad: Tensor, operand: Tensor) -> Tensor:
+    """A gradient summed to the size of its operand."""
     return grad if grad.shape == operand.shape else grad.to_dense().sum_to_size(operand.shape)
 
 
 def _product_with_dense(a: AnySparse, b: Tensor) -> Tensor:
-    return a.alike(a.elements * gathered(b.expand(a.shape), a))
+    return a.replace_elements(a.elements * elements_at(b.expand(a.shape), a))
 
 
 def _intersection(a: AnySparse, b: AnySparse) -> Tensor:
@@ -308,20 +311,20 @@ def _intersection(a: AnySparse, b: AnySparse) -> Tensor:
         raise RuntimeError(
             f"mul: expected 'self' and 'other' to have same sizes, but {size_text(a.shape)} != {size_text(b.shape)}"
         )
-    shared, at, other = np.intersect1d(places_of(a), places_of(b), assume_unique=True, return_indices=True)
+    shared, at, other = np.intersect1d(flat_indices(a), flat_indices(b), assume_unique=True, return_indices=True)
     elements = a.elements.index_select(0, from_array(at)) * b.elements.index_select(0, from_array(other))
-    return sparse(from_array(unflat(shared, a.shape[: a.sparse_dim()])), elements, a.shape, True)
+    return sparse(from_array(unravel_index(shared, a.shape[: a.sparse_dim()])), elements, a.shape, True)
 
 
 def _scaled(name: str, a: AnySparse, n: Any, inverse: bool = False) -> Tensor:
-    """All elements times a number, or divided by it."""
+    """A tensor times a number, or divided by it."""
     combine = operator.truediv if inverse else operator.mul
     with without_recording():
-        made = a.alike(combine(a.elements, outside(n) if isinstance(n, Tensor) else n))
+        result = a.replace_elements(combine(a.elements, outside(n) if isinstance(n, Tensor) else n))
 
     def of_number(grad: Tensor, x: AnySparse, n: Tensor) -> Tensor:
         x = coalesce(x)
-        product: Tensor = (gathered(grad, x) * values(x).conj()).sum()
+        product: Tensor = (elements_at(grad, x) * values(x).conj()).sum()
         return product / (n * n).conj() * -1 if inverse else product
 
     def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
@@ -330,10 +333,10 @@ def _scaled(name: str, a: AnySparse, n: Any, inverse: bool = False) -> Tensor:
             return [lambda: combine(grad, n.conjugate())]
         return [lambda: combine(grad, n.conj()), lambda: of_number(grad, x, n)]
 
-    return pulled(name, made, [a, n] if isinstance(n, Tensor) else [a], pull, self=a, other=n)
+    return pulled(name, result, [a, n] if isinstance(n, Tensor) else [a], pull, self=a, other=n)
 
 
-@both("div", "true_divide")
+@sparse_rule("div", "true_divide")
 def divide(input: Any, other: Any, *, rounding_mode: str | None = None, **_: Any) -> Tensor:
     """A sparse tensor divided by a number."""
     if isinstance(other, AnySparse) or not isinstance(input, AnySparse) or (isinstance(other, Tensor) and other.dim()):
@@ -343,11 +346,11 @@ def divide(input: Any, other: Any, *, rounding_mode: str | None = None, **_: Any
         )
     if rounding_mode is not None:
         x = coalesced(input)
-        return x.alike(names_of("torch")["div"](x.elements, other, rounding_mode=rounding_mode))
+        return x.replace_elements(names_of("torch")["div"](x.elements, other, rounding_mode=rounding_mode))
     return _scaled("DivBackward0", input, other, inverse=True)
 
 
 @rule("floor_divide")
 def floor_divide(input: AnySparse, other: Any, **_: Any) -> Tensor:
-    """A sparse tensor divided by a number, rounded down."""
+    """The floor of a sparse tensor divided by a number."""
     return divide(input, other, rounding_mode="floor")

@@ -1,10 +1,10 @@
 """Sparse tensors with compressed rows or columns: the layouts ``sparse_csr``, ``sparse_csc``, ``sparse_bsr`` and
 ``sparse_bsc``.
 
-Of a matrix with compressed rows, ``compressed[i]`` to ``compressed[i + 1]`` are the places of row ``i`` among the
-elements, and ``plain`` has the column of each. With compressed columns rows and columns change roles. Where the layout
-has blocks, each element is a matrix, and rows and columns are those of blocks. Dimensions before the two are batches
-with the same number of elements each; dimensions after them are dense.
+With compressed rows, ``compressed[i]`` to ``compressed[i + 1]`` is the range of the elements of row ``i``, and
+``plain`` has the column of each element. With compressed columns, rows and columns are exchanged. In a layout with
+blocks each element is a matrix, and rows and columns are those of blocks. Dimensions before these two are batches with
+equal numbers of elements; dimensions after them are dense.
 """
 
 from __future__ import annotations
@@ -27,16 +27,24 @@ from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import refusal
 from compat._core.types.memory_format import LAYOUTS, scalar_layout_name
 from compat._core.types.memory_format import layout as LayoutName
-from compat._operators.sparse.tensor import REFUSED, AnySparse, SparseTensor, flat, sparse, summed, unflat
+from compat._operators.sparse.tensor import (
+    REFUSED,
+    AnySparse,
+    SparseTensor,
+    ravel_index,
+    segment_sum,
+    sparse,
+    unravel_index,
+)
 from compat._operators.tensor.format import compressed_text
 
 BY_ROWS = (LAYOUTS["sparse_csr"], LAYOUTS["sparse_bsr"])
 BLOCKED = (LAYOUTS["sparse_bsr"], LAYOUTS["sparse_bsc"])
 COMPRESSED = (LAYOUTS["sparse_csr"], LAYOUTS["sparse_csc"], *BLOCKED)
-#: By layout, that with rows and columns exchanged.
-TURNED = dict(zip(COMPRESSED, (COMPRESSED[1], COMPRESSED[0], COMPRESSED[3], COMPRESSED[2])))
+#: The layout of the transpose, by layout.
+TRANSPOSED = dict(zip(COMPRESSED, (COMPRESSED[1], COMPRESSED[0], COMPRESSED[3], COMPRESSED[2])))
 
-#: Elementwise operations that end in PyTorch's iterator over elements, which names the layout.
+#: Elementwise operators whose error in PyTorch names the layout.
 _ELEMENTWISE = frozenset(
     ["acos", "acosh", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift"]
     + ["bitwise_xor", "clamp", "clamp_max", "clamp_min", "copysign", "cos", "cosh", "digamma", "eq", "erfc", "exp"]
@@ -45,21 +53,21 @@ _ELEMENTWISE = frozenset(
     + ["nextafter", "pow", "reciprocal", "remainder", "rsqrt", "sigmoid", "sinc", "xlogy", "silu", "gelu", "elu"]
     + ["leaky_relu", "softplus", "hardtanh", "threshold", "lerp", "addcmul", "addcdiv"]
 )
-#: Operations that are views by strides in PyTorch.
+#: Operators that are strided views in PyTorch.
 _STRIDED = frozenset(["squeeze", "unsqueeze", "slice", "diag", "diagonal", "diag_embed", "split", "narrow", "unfold"])
 _NO_STRIDES = "Sparse CSR tensors do not have strides"
 _NO_CONTIGUITY = "Sparse CSR tensors do not have is_contiguous"
 
 
 class CompressedTensor(AnySparse):
-    """A tensor of one of the layouts with compressed rows or columns.
+    """A tensor in a layout with compressed rows or columns.
 
-    Made by ``torch.sparse_compressed_tensor``, ``torch.sparse_csr_tensor`` and the others, and by
-    ``Tensor.to_sparse_csr`` and the others.
+    It is created by ``torch.sparse_compressed_tensor`` and by constructors and conversions for each layout, such as
+    ``torch.sparse_csr_tensor`` and ``Tensor.to_sparse_csr``.
 
     Attributes:
-        layout: which of them.
-        compressed: (*batch, rows + 1), or columns, or those of blocks.
+        layout: the layout.
+        compressed: (*batch, rows + 1), or columns instead of rows, counted in blocks.
         plain: (*batch, count).
         elements: (*batch, count, *block, *dense dimensions).
     """
@@ -82,32 +90,31 @@ class CompressedTensor(AnySparse):
 
     @classmethod
     def refused(cls, call: Call) -> Exception:
-        """The error of an operation without a rule."""
+        """The error for an operation without a rule."""
         name = call.operator.name
         if name in _ELEMENTWISE:
-            return RuntimeError(f"unsupported tensor layout: {_name_in(call.values)}")
+            return RuntimeError(f"unsupported tensor layout: {_layout_name(call.values)}")
         if name == "expand":
-            return RuntimeError(f"expand is unsupported for {_name_in(call.values)} tensors")
+            return RuntimeError(f"expand is unsupported for {_layout_name(call.values)} tensors")
         if name in _STRIDED:
             return RuntimeError(_NO_STRIDES)
-        shown = "aten::as_strided" if name == "permute" else operation(call)
-        return refusal(shown, "SparseCsrCPU")
+        return refusal("aten::as_strided" if name == "permute" else operation(call), "SparseCsrCPU")
 
     @classmethod
     def like(cls, name: str, input: Tensor, dtype: Dtype | None) -> Tensor:
-        """A tensor that keeps nothing, or the same places with another number at them."""
+        """A tensor without elements, or with another number at the same positions."""
         assert isinstance(input, CompressedTensor)
         dtype = dtype or input.dtype
         if name == "zeros_like":
             return empty(input.shape, input.layout, dtype, input.block)
         if name in ("empty_like", "ones_like"):
-            return input.alike(names_of("torch")[name](input.elements, dtype=dtype))
+            return input.replace_elements(names_of("torch")[name](input.elements, dtype=dtype))
         filled = {"full_like": "fill_.Scalar", "rand_like": "uniform_", "randn_like": "normal_"}
         raise refusal(f"aten::{filled.get(name, 'random_.from')}", "SparseCsrCPU")
 
     @classmethod
     def new(cls, name: str, input: Tensor, size: Sequence[int], dtype: Dtype | None) -> Tensor:
-        """A tensor that keeps nothing."""
+        """A tensor without elements."""
         assert isinstance(input, CompressedTensor)
         return empty(tuple(size), input.layout, dtype or input.dtype, input.block)
 
@@ -130,7 +137,7 @@ class CompressedTensor(AnySparse):
 
     @property
     def block(self) -> tuple[int, int]:
-        """The size of a block; (1, 1) of a layout without."""
+        """The size of a block; (1, 1) for a layout without blocks."""
         if self.layout not in BLOCKED:
             return 1, 1
         start = len(self.batch) + 1
@@ -138,15 +145,15 @@ class CompressedTensor(AnySparse):
         return height, width
 
     def sparse_dim(self) -> int:
-        """How many dimensions have coordinates: two."""
+        """The number of sparse dimensions, which is two."""
         return 2
 
     def dense_dim(self) -> int:
-        """How many dimensions each element has."""
+        """The number of dense dimensions."""
         return self.elements.dim() - len(self.batch) - (3 if self.layout in BLOCKED else 1)
 
     def _nnz(self) -> int:
-        """How many elements are kept; in each of the batches."""
+        """The number of stored elements of each batch."""
         return int(self.plain.shape[-1])
 
     def _indices_of(self, name: str, rows: bool, part: str) -> Tensor:
@@ -159,7 +166,7 @@ class CompressedTensor(AnySparse):
         return found
 
     def crow_indices(self) -> Tensor:
-        """Where the elements of each row begin, and where they end."""
+        """The offsets of the rows in the values, and the end of the last."""
         return self._indices_of("crow_indices", True, "compressed")
 
     def col_indices(self) -> Tensor:
@@ -167,7 +174,7 @@ class CompressedTensor(AnySparse):
         return self._indices_of("col_indices", True, "plain")
 
     def ccol_indices(self) -> Tensor:
-        """Where the elements of each column begin, and where they end."""
+        """The offsets of the columns in the values, and the end of the last."""
         return self._indices_of("ccol_indices", False, "compressed")
 
     def row_indices(self) -> Tensor:
@@ -175,15 +182,15 @@ class CompressedTensor(AnySparse):
         return self._indices_of("row_indices", False, "plain")
 
     def _values(self) -> Tensor:
-        """The elements, outside the graph."""
+        """The elements, detached."""
         return self.elements.detach()
 
-    def _check_coalesced(self, wanted: str) -> None:
-        """There is nothing to check."""
+    def _check_coalesced(self, part: str) -> None:
+        """A compressed tensor is always coalesced."""
 
     @property
     def nbytes(self) -> int:
-        """The bytes that all elements would take."""
+        """The number of bytes of a dense tensor of this size."""
         return self.numel() * self.dtype.itemsize
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
@@ -194,24 +201,24 @@ class CompressedTensor(AnySparse):
         """
         raise RuntimeError(_NO_CONTIGUITY)
 
-    # ---------------------------------------------------------------- its values
+    # ---------------------------------------------------------------- elements
 
-    def alike(self, elements: Tensor, coalesced: bool | None = None) -> CompressedTensor:
-        """Other elements at the same places, a leaf."""
-        made = compressed_of(self.layout, self.compressed, self.plain, elements, self.shape)
-        made._known = self._known
-        return made
+    def replace_elements(self, elements: Tensor, coalesced: bool | None = None) -> CompressedTensor:
+        """A leaf with other elements at the same positions."""
+        result = compressed_of(self.layout, self.compressed, self.plain, elements, self.shape)
+        result._known = self._known
+        return result
 
     @property
     def coordinates(self) -> Tensor:
-        """The coordinates of the elements, and of those within blocks: (batch dimensions + 2, count)."""
+        """The coordinates of all elements, also of those in blocks: (batch dimensions + 2, count)."""
         known = self._known
         if known is None or known[0] is not self.compressed or known[1] is not self.plain:
             known = self._known = (self.compressed, self.plain, from_array(_coordinates(self)))
         return known[2]
 
     def as_coo(self) -> SparseTensor:
-        """The same by coordinates, outside the graph."""
+        """The tensor in coordinate format, detached."""
         count = len(self.batch) + 2
         elements = self.elements.reshape(-1, *self.shape[count:])
         ordered = self.layout is COMPRESSED[0]
@@ -226,7 +233,7 @@ class CompressedTensor(AnySparse):
         )  # fmt: skip
 
 
-#: The errors for requests of memory, where PyTorch's message differs from that of COO tensors.
+#: Attributes that need strided memory, with PyTorch's messages.
 _REFUSED: dict[str, tuple[type[Exception], str]] = REFUSED | {
     **dict.fromkeys(
         ("untyped_storage", "storage"), (NotImplementedError, "Cannot access storage of SparseCsrTensorImpl")
@@ -246,18 +253,18 @@ for _name, (_error, _text) in _REFUSED.items():
     setattr(CompressedTensor, _name, refusing(_name, _error, _text, "there is no memory of all elements"))
 
 
-def _name_in(values: Any) -> str:
+def _layout_name(values: Any) -> str:
     found = next(t for t in tree_leaves(values) if isinstance(t, CompressedTensor))
     return scalar_layout_name(found.layout)
 
 
-# ---------------------------------------------------------------- of parts
+# ---------------------------------------------------------------- construction
 
 
 def compressed_of(
     layout: LayoutName, compressed: Tensor, plain: Tensor, elements: Tensor, size: Sequence[int]
 ) -> CompressedTensor:
-    """A tensor of its parts, a leaf; unchecked."""
+    """A leaf from its parts, unchecked."""
     return CompressedTensor.of_parts(
         size, elements.dtype, elements.device,
         layout=layout, compressed=compressed.detach(), plain=plain.detach(), elements=outside(elements),
@@ -265,7 +272,7 @@ def compressed_of(
 
 
 def empty(size: Sequence[int], layout: LayoutName, dtype: Dtype, block: tuple[int, int] = (1, 1)) -> CompressedTensor:
-    """A tensor that keeps no element."""
+    """A tensor without elements."""
     *batch, rows, columns = size
     major = rows // block[0] if layout in BY_ROWS else columns // block[1]
     torch = names_of("torch")
@@ -290,53 +297,55 @@ def _coordinates(t: CompressedTensor) -> np.ndarray:
         rows = (rows[:, None] * height + inner[0]).reshape(-1)
         columns = (columns[:, None] * width + inner[1]).reshape(-1)
         batch = np.repeat(batch, height * width)
-    return np.concatenate([unflat(batch, t.batch), np.stack([rows, columns])])
+    return np.concatenate([unravel_index(batch, t.batch), np.stack([rows, columns])])
 
 
-def regrouped(
+def compress(
     t: SparseTensor, layout: LayoutName, block: tuple[int, int] = (1, 1), index: Any = np.int64
 ) -> CompressedTensor:
-    """A tensor by coordinates with rows or columns compressed, outside the graph; elements of one place add up.
+    """A tensor in a compressed layout, detached; elements at equal coordinates are summed.
 
     Args:
-        t: its last two dimensions with coordinates become rows and columns, those before them batches.
-        layout: the layout wanted.
-        block: the size of a block, of a layout with blocks.
+        t: a tensor whose last two sparse dimensions become rows and columns, and others batches.
+        layout: the layout of the result.
+        block: the size of a block, for a layout with blocks.
         index: the NumPy dtype of the indices.
 
     Raises:
-        RuntimeError: for batches that do not keep the same number of elements.
+        RuntimeError: for batches with different numbers of elements.
     """
     *batch, rows, columns = array_of(t.coordinates)
     shape = tuple(t.shape[: t.sparse_dim()])
-    (height, width), which = block, flat(np.stack(batch), shape[:-2]) if batch else np.zeros(len(rows), np.int64)
+    height, width = block
+    batch_index = ravel_index(np.stack(batch), shape[:-2]) if batch else np.zeros(len(rows), np.int64)
     major, minor = (rows // height, columns // width) if layout in BY_ROWS else (columns // width, rows // height)
     lengths = (
         (shape[-2] // height, shape[-1] // width) if layout in BY_ROWS else (shape[-1] // width, shape[-2] // height)
     )
     batches = prod(shape[:-2])
-    found, where = np.unique(flat(np.stack([which, major, minor]), (batches, *lengths)), return_inverse=True)
-    heads, majors, minors = unflat(found, (batches, *lengths))
-    counts = np.bincount(heads, minlength=batches)
+    indices = ravel_index(np.stack([batch_index, major, minor]), (batches, *lengths))
+    found, segments = np.unique(indices, return_inverse=True)
+    batch_of, majors, minors = unravel_index(found, (batches, *lengths))
+    counts = np.bincount(batch_of, minlength=batches)
     if batches and (counts != counts[0]).any():
         raise RuntimeError("Expect the same number of specified elements per batch.")
-    kept = int(counts[0]) if batches else 0
+    nnz = int(counts[0]) if batches else 0
     per_row = np.zeros((batches, lengths[0] + 1), np.int64)
-    np.add.at(per_row, (heads, majors + 1), 1)
+    np.add.at(per_row, (batch_of, majors + 1), 1)
     compressed = np.cumsum(per_row, axis=1).reshape(*shape[:-2], lengths[0] + 1)
-    place = (where.reshape(-1) * height + rows % height) * width + columns % width
-    elements = summed(t.elements, place, len(found) * height * width)
+    segments = (segments.reshape(-1) * height + rows % height) * width + columns % width
+    elements = segment_sum(t.elements, segments, len(found) * height * width)
     inner = (height, width) if layout in BLOCKED else ()
-    elements = elements.reshape(*shape[:-2], kept, *inner, *t.shape[t.sparse_dim() :])
-    plain = minors.reshape(*shape[:-2], kept)
+    elements = elements.reshape(*shape[:-2], nnz, *inner, *t.shape[t.sparse_dim() :])
+    plain = minors.reshape(*shape[:-2], nnz)
     return compressed_of(
         layout, from_array(compressed.astype(index)), from_array(plain.astype(index)), elements, t.shape
     )
 
 
 def as_layout(t: SparseTensor, like: CompressedTensor) -> CompressedTensor:
-    """A tensor by coordinates in the layout of another one."""
-    return regrouped(t, like.layout, like.block, array_of(like.plain).dtype)
+    """A tensor in the layout of a compressed one."""
+    return compress(t, like.layout, like.block, array_of(like.plain).dtype)
 
 
 CompressedTensor.__name__ = CompressedTensor.__qualname__ = "Tensor"

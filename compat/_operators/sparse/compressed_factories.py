@@ -1,4 +1,4 @@
-"""Factories of compressed sparse tensors, and checks of their invariants."""
+"""Factories of sparse tensors in compressed layouts, and checks of their invariants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from compat._core.types.errors import size_text
 from compat._core.types.memory_format import LAYOUTS, scalar_layout_name
 from compat._operators.create.factories import with_grad
 from compat._operators.sparse.compressed import BLOCKED, BY_ROWS, COMPRESSED, compressed_of
-from compat._operators.sparse.conversion import Gradients, Invariants, gathered, given_tensor
+from compat._operators.sparse.conversion import Gradients, Invariants, as_tensor, elements_at
 
 _OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False"
 _PARTS = "Tensor compressed_indices, Tensor plain_indices, Tensor values"
@@ -26,34 +26,34 @@ _PARTS = "Tensor compressed_indices, Tensor plain_indices, Tensor values"
 def _index(given: Any) -> Tensor:
     if isinstance(given, Tensor):
         return given
-    made: Tensor = names_of("torch")["tensor"](given, dtype=dtypes.int64)
-    return made
+    result: Tensor = names_of("torch")["tensor"](given, dtype=dtypes.int64)
+    return result
 
 
 def _make(
     layout: Any, compressed: Any, plain: Any, values: Any, size: Any, dtype: Any, requires_grad: bool, check: Any
 ) -> Tensor:
     compressed, plain = _index(compressed), _index(plain)
-    elements = given_tensor("values", values, dtype)
+    elements = as_tensor("values", values, dtype)
     size = _least_size(layout, compressed, plain, elements) if size is None else tuple(int(n) for n in size)
     if check or (check is None and Invariants.checked):
         check_parts(layout, compressed, plain, elements, size)
     parts = compressed_of(layout, compressed, plain, elements, size)
-    made = pulled("SparseCompressedTensorBackward0", parts, [elements], _pull_elements, like=parts.detach())
-    return with_grad(made, requires_grad) if requires_grad else made
+    result = pulled("SparseCompressedTensorBackward0", parts, [elements], _pull_elements, like=parts.detach())
+    return with_grad(result, requires_grad) if requires_grad else result
 
 
 def _pull_elements(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
-    return [lambda: gathered(grad, kept["like"])]
+    return [lambda: elements_at(grad, kept["like"])]
 
 
 def _least_size(layout: Any, compressed: Tensor, plain: Tensor, elements: Tensor) -> tuple[int, ...]:
-    """The smallest size that the indices allow."""
+    """The least size that contains the indices."""
     batch = compressed.dim() - 1
     start = batch + 1
     block = tuple(elements.shape[start : start + 2]) if layout in BLOCKED else (1, 1)
-    found = array_of(plain)
-    minor = int(found.max()) + 1 if found.size else 0
+    array = array_of(plain)
+    minor = int(array.max()) + 1 if array.size else 0
     major = compressed.shape[-1] - 1
     rows, columns = (major, minor) if layout in BY_ROWS else (minor, major)
     dense = elements.shape[start + 2 * (layout in BLOCKED) :]
@@ -64,10 +64,10 @@ def _least_size(layout: Any, compressed: Tensor, plain: Tensor, elements: Tensor
 
 
 def check_parts(layout: Any, compressed: Tensor, plain: Tensor, values: Tensor, size: Sequence[int]) -> None:
-    """Raises unless parts make up a tensor of a compressed layout.
+    """Checks that parts are those of a tensor in a compressed layout.
 
     Raises:
-        RuntimeError: naming the component and the invariant.
+        RuntimeError: naming the part and the invariant.
     """
     rows = layout in BY_ROWS
     names = ("crow_indices", "col_indices") if rows else ("ccol_indices", "row_indices")
@@ -140,36 +140,36 @@ def _check_shapes(
 
 
 def _check_indices(names: tuple[str, str], rows: bool, compressed: np.ndarray, plain: np.ndarray, minor: int) -> None:
-    many, few = ("nrows", "ncols") if rows else ("ncols", "nrows")
+    majors, minors = ("nrows", "ncols") if rows else ("ncols", "nrows")
     first, second = names
 
-    def need(holds: bool, what: str) -> None:
+    def check(holds: bool, invariant: str) -> None:
         if not holds:
-            raise RuntimeError(f"`{what}` is not satisfied.")
+            raise RuntimeError(f"`{invariant}` is not satisfied.")
 
     count = plain.shape[-1]
     steps = np.diff(compressed, axis=-1)
-    need(not (compressed[..., 0] != 0).any(), f"{first}[..., 0] == 0")
-    need(not (compressed[..., -1] != count).any(), f"{first}[..., -1] == nnz")
-    need(
+    check(not (compressed[..., 0] != 0).any(), f"{first}[..., 0] == 0")
+    check(not (compressed[..., -1] != count).any(), f"{first}[..., -1] == nnz")
+    check(
         not ((steps < 0) | (steps > minor)).any(),
-        f"0 <= {first}[..., 1:] - {first}[..., :-1] <= {few}",
+        f"0 <= {first}[..., 1:] - {first}[..., :-1] <= {minors}",
     )
-    need(not ((plain < 0) | (plain >= minor)).any(), f"0 <= {second} < {few}")
+    check(not ((plain < 0) | (plain >= minor)).any(), f"0 <= {second} < {minors}")
     ordered = True
-    for starts, found in zip(compressed.reshape(-1, compressed.shape[-1]), plain.reshape(-1, count)):
-        rising = np.diff(found) > 0
+    for starts, indices in zip(compressed.reshape(-1, compressed.shape[-1]), plain.reshape(-1, count)):
+        rising = np.diff(indices) > 0
         begins = np.zeros(count + 1, bool)
         begins[starts] = True
         ordered &= bool((rising | begins[1:count]).all())
-    need(
+    check(
         ordered,
-        f"{second}[..., {first}[..., i - 1]:{first}[..., i]] for all i = 1, ..., {many} are sorted and distinct along "
-        "the last dimension values",
+        f"{second}[..., {first}[..., i - 1]:{first}[..., i]] for all i = 1, ..., {majors} are sorted and distinct "
+        "along the last dimension values",
     )
 
 
-# ---------------------------------------------------------------- the constructors
+# ---------------------------------------------------------------- constructors
 
 
 @composite(
@@ -182,21 +182,21 @@ def sparse_compressed_tensor(
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """A sparse tensor with compressed rows or columns, of its parts.
+    """A sparse tensor with compressed rows or columns, from its parts.
 
     Args:
-        compressed_indices: where the elements of each row, or column, begin, and the end of the last.
+        compressed_indices: the offsets of the rows, or columns, in the values, and the end of the last.
         plain_indices: the column, or row, of each element.
         values: the elements; gradients flow to them.
-        size: the size; by default as small as the indices allow.
-        dtype: the elements' dtype.
+        size: the size; by default the least that contains the indices.
+        dtype: the dtype of the elements.
         layout: ``torch.sparse_csr``, ``sparse_csc``, ``sparse_bsr`` or ``sparse_bsc``.
-        requires_grad: whether gradients are to be computed for the tensor itself.
+        requires_grad: whether the tensor requires grad.
         check_invariants: whether to check the parts; by default the setting of
             ``torch.sparse.check_sparse_tensor_invariants``.
 
     Raises:
-        RuntimeError: for another layout, and for components that violate an invariant, if checked.
+        RuntimeError: for another layout, and for parts that violate an invariant, if they are checked.
 
     Example:
         >>> torch.sparse_compressed_tensor([0, 1, 2], [1, 0], [2.0, 3.0], layout=torch.sparse_csc).to_dense()
@@ -209,20 +209,20 @@ def sparse_compressed_tensor(
     return _make(layout, compressed_indices, plain_indices, values, size, dtype, requires_grad, check_invariants)
 
 
-_DOCUMENT = """A sparse tensor with compressed {0}, from its components.
+_DOCUMENT = """A sparse tensor with compressed {0}, from its parts.
 
 Args:
-    {1}: the offsets of each {2} in the values, and the end of the last.
+    {1}: the offset of each {2} in the values, and the end of the last.
     {3}.
     values: the elements; gradients flow to them.
-    size: the size; by default as small as the indices allow.
-    dtype: the elements' dtype.
+    size: the size; by default the least that contains the indices.
+    dtype: the dtype of the elements.
     layout: ``torch.sparse_{4}`` or None.
-    requires_grad: whether gradients are to be computed for the tensor itself.
-    check_invariants: whether to check the components.
+    requires_grad: whether the tensor requires grad.
+    check_invariants: whether to check the parts.
 
 Raises:
-    RuntimeError: for another layout, and for components that violate an invariant, if checked.
+    RuntimeError: for another layout, and for parts that violate an invariant, if they are checked.
 
 Example:
     >>> torch.sparse_{4}_tensor({5}).to_dense()
@@ -231,14 +231,14 @@ Example:
 """
 
 
-def _declare(kind: str, by: str, example: str, shown: tuple[int, int, int]) -> None:
-    """The constructor of a layout; its parameters have the layout's names."""
+def _declare(kind: str, overload: str, example: str, elements: tuple[int, int, int]) -> None:
+    """Declares the constructor of a layout, with the layout's names of parameters."""
     name, layout = f"sparse_{kind}_tensor", LAYOUTS[f"sparse_{kind}"]
     major, minor = ("row", "column") if layout in BY_ROWS else ("column", "row")
     counted = ", counted in blocks" if layout in BLOCKED else ""
     block = " of blocks" if layout in BLOCKED else ""
 
-    def made(given: Any, *parts: Any) -> Tensor:
+    def checked(given: Any, *parts: Any) -> Tensor:
         if given is not None and given is not layout:
             raise RuntimeError(f"{name}: the layout is {layout}, not {given}")
         return _make(layout, *parts)
@@ -247,23 +247,23 @@ def _declare(kind: str, by: str, example: str, shown: tuple[int, int, int]) -> N
         crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None,
         device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
     ) -> Tensor:  # fmt: skip
-        return made(layout, crow_indices, col_indices, values, size, dtype, requires_grad, check_invariants)
+        return checked(layout, crow_indices, col_indices, values, size, dtype, requires_grad, check_invariants)
 
     def by_columns(
         ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None,
         device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
     ) -> Tensor:  # fmt: skip
-        return made(layout, ccol_indices, row_indices, values, size, dtype, requires_grad, check_invariants)
+        return checked(layout, ccol_indices, row_indices, values, size, dtype, requires_grad, check_invariants)
 
     make = by_rows if layout in BY_ROWS else by_columns
     first, second = list(signature(make).parameters)[:2]
     make.__name__ = make.__qualname__ = name
-    where = f"{second}: the {minor} of each {'block' if block else 'element'}{counted}"
-    make.__doc__ = _DOCUMENT.format(f"{major}s{block}", first, major + block, where, kind, example, *shown)
+    of_second = f"{second}: the {minor} of each {'block' if block else 'element'}{counted}"
+    make.__doc__ = _DOCUMENT.format(f"{major}s{block}", first, major + block, of_second, kind, example, *elements)
     parts = f"Tensor {first}, Tensor {second}, Tensor values"
     composite(
-        f"{name}.{by}_value_size({parts}, int[] size, *, {_OPTIONS}) -> Tensor",
-        f"{name}.{by}_value({parts}, *, {_OPTIONS}) -> Tensor",
+        f"{name}.{overload}_value_size({parts}, int[] size, *, {_OPTIONS}) -> Tensor",
+        f"{name}.{overload}_value({parts}, *, {_OPTIONS}) -> Tensor",
         names=f"torch.{name}",
     )(make)
 
@@ -274,10 +274,10 @@ _declare("bsr", "crow_col", "[0, 1], [1], [[[2.0], [3.0]]]", (2, 0, 3))
 _declare("bsc", "ccol_row", "[0, 0, 1], [0], [[[2.0], [3.0]]]", (2, 0, 3))
 
 
-# ---------------------------------------------------------------- checks by name
+# ---------------------------------------------------------------- public checks
 
 
-def _checker(kind: str) -> None:
+def _declare_check(kind: str) -> None:
     layout = LAYOUTS[f"sparse_{kind}"]
     name = f"_validate_sparse_{kind}_tensor_args"
 
@@ -287,13 +287,13 @@ def _checker(kind: str) -> None:
         check_parts(layout, compressed_indices, plain_indices, values, tuple(size))
 
     check.__name__ = check.__qualname__ = name
-    check.__doc__ = f"""Raises unless parts make up a tensor of layout ``torch.sparse_{kind}``.
+    check.__doc__ = f"""Checks that parts are those of a tensor of layout ``torch.sparse_{kind}``.
 
     Raises:
-        RuntimeError: naming the component and the invariant.
+        RuntimeError: naming the part and the invariant.
     """
     function(f"torch.{name}")(check)
 
 
 for _kind in ("csr", "csc", "bsr", "bsc"):
-    _checker(_kind)
+    _declare_check(_kind)

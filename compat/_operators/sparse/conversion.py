@@ -1,4 +1,4 @@
-"""Conversion between dense and sparse tensors, and parts of sparse ones, all differentiable."""
+"""Constructors of sparse tensors from their parts, and conversion to parts and to dense tensors; all differentiable."""
 
 from __future__ import annotations
 
@@ -16,21 +16,26 @@ from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import refusal, size_text, wrong_argument
 from compat._operators.create.factories import with_grad
-from compat._operators.sparse.tensor import AnySparse, SparseTensor, coalesced, dense, nothing, places_of, sparse
+from compat._operators.sparse.tensor import AnySparse, SparseTensor, coalesced, dense, empty_coo, flat_indices, sparse
 
 Gradients = Sequence[Callable[[], Tensor | None] | None]
 
 
-def given_tensor(name: str, given: Any, dtype: Any = None) -> Tensor:
+def as_tensor(name: str, given: Any, dtype: Any = None) -> Tensor:
+    """An argument that must be a tensor, a list, an array or a number, as a tensor.
+
+    Raises:
+        TypeError: naming the argument, and its type.
+    """
     if isinstance(given, Tensor):
         return given if dtype is None else given.to(dtype)
     if not isinstance(given, list | tuple | np.ndarray | int | float):
         raise wrong_argument("sparse_coo_tensor", name, None, "Tensor or array", given)
-    made: Tensor = names_of("torch")["tensor"](given, dtype=dtype)
-    return made
+    result: Tensor = names_of("torch")["tensor"](given, dtype=dtype)
+    return result
 
 
-# ---------------------------------------------------------------- of coordinates and elements
+# ---------------------------------------------------------------- construction
 
 
 @composite(
@@ -54,19 +59,19 @@ def sparse_coo_tensor(
     check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
 ) -> Tensor:
-    """A sparse tensor of coordinates and elements; those of one place add up.
+    """A sparse tensor from coordinates and elements; elements at equal coordinates are summed.
 
     Args:
-        indices: the coordinates, of shape (sparse dimensions, count); or the size, of a tensor that keeps nothing.
+        indices: the coordinates, of shape (sparse dimensions, count); or the size, for a tensor without elements.
         values: the elements, of shape (count, *dense dimensions); gradients flow to them.
-        size: the size; by default as small as the coordinates allow.
-        dtype: the elements' dtype.
-        requires_grad: whether gradients are to be computed for the tensor itself.
-        check_invariants: whether to look whether all coordinates are within the size.
+        size: the size; by default the least that contains the coordinates.
+        dtype: the dtype of the elements.
+        requires_grad: whether the tensor requires grad.
+        check_invariants: whether to check that all coordinates are within the size.
         is_coalesced: whether the coordinates are known to be sorted and unique.
 
     Raises:
-        RuntimeError: for parts that do not go together.
+        RuntimeError: for parts whose sizes do not match.
 
     Example:
         >>> torch.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.0], (2, 3))
@@ -77,10 +82,10 @@ def sparse_coo_tensor(
     """
     if values is None:
         return with_grad(
-            nothing(size if indices is None else indices, dtype or dtypes.get_default_dtype()), requires_grad
+            empty_coo(size if indices is None else indices, dtype or dtypes.get_default_dtype()), requires_grad
         )
-    elements = given_tensor("values", values, dtype)
-    coordinates = given_tensor("indices", indices, dtypes.int64)
+    elements = as_tensor("values", values, dtype)
+    coordinates = as_tensor("indices", indices, dtypes.int64)
     if coordinates.dim() != 2:
         coordinates = coordinates.reshape(1, -1) if coordinates.dim() == 1 and size is None else coordinates[:, None]
     _check_parts(coordinates, elements, size)
@@ -88,27 +93,29 @@ def sparse_coo_tensor(
     if check_invariants or (check_invariants is None and Invariants.checked):
         _check_within(array_of(coordinates), size)
     parts = sparse(coordinates, elements, size, bool(is_coalesced))
-    made = pulled("SparseCooTensorWithDimsAndTensorsBackward0", parts, [elements], _pull_elements, indices=coordinates)
-    return with_grad(made, requires_grad) if requires_grad else made
+    result = pulled(
+        "SparseCooTensorWithDimsAndTensorsBackward0", parts, [elements], _pull_elements, indices=coordinates
+    )
+    return with_grad(result, requires_grad) if requires_grad else result
 
 
 def _pull_elements(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
     coordinates = kept["indices"]
     like = sparse(coordinates, names_of("torch")["zeros"](coordinates.shape[1]), grad.shape, False)
-    return [lambda: gathered(grad, like)]
+    return [lambda: elements_at(grad, like)]
 
 
 def _check_parts(coordinates: Tensor, elements: Tensor, size: Any) -> None:
-    count, kept = coordinates.shape
+    count, nnz = coordinates.shape
     if size is not None and len(size) != count + elements.dim() - 1:
         raise RuntimeError(
             f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {count}, "
             f"dense_dim = {elements.dim() - 1}"
         )
-    if elements.dim() == 0 or elements.shape[0] != kept:
+    if elements.dim() == 0 or elements.shape[0] != nnz:
         have = elements.shape[0] if elements.dim() else 1
         raise RuntimeError(
-            f"indices and values must have same nnz, but got nnz from indices: {kept}, nnz from values: {have}"
+            f"indices and values must have same nnz, but got nnz from indices: {nnz}, nnz from values: {have}"
         )
 
 
@@ -148,7 +155,7 @@ class Invariants:
     checked = False
 
     def __init__(self, enable: bool = True):
-        self._wanted, self._before = enable, False
+        self._enabled, self._previous = enable, False
 
     @staticmethod
     def is_enabled() -> bool:
@@ -166,15 +173,15 @@ class Invariants:
         Invariants.checked = False
 
     def __enter__(self) -> None:
-        self._before, Invariants.checked = Invariants.checked, self._wanted
+        self._previous, Invariants.checked = Invariants.checked, self._enabled
 
     def __exit__(self, *_: Any) -> None:
-        Invariants.checked = self._before
+        Invariants.checked = self._previous
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            with Invariants(self._wanted):
+            with Invariants(self._enabled):
                 return function(*args, **kwargs)
 
         return call
@@ -188,7 +195,7 @@ publish(Invariants, "sparse.check_sparse_tensor_invariants")
 
 @composite("sparse_mask(Tensor self, Tensor mask) -> Tensor", names="Tensor.sparse_mask", errors="own")
 def sparse_mask(self: Tensor, mask: Any) -> Tensor:
-    """The elements at the places where a sparse tensor has some, as a sparse tensor.
+    """The elements at the positions of the elements of a sparse tensor, as a sparse tensor.
 
     Raises:
         TypeError: for a mask that is not a tensor.
@@ -204,9 +211,9 @@ def sparse_mask(self: Tensor, mask: Any) -> Tensor:
             f"{size_text(mask.shape)}"
         )
     with without_recording():
-        made = mask.alike(gathered(outside(self), mask))
+        result = mask.replace_elements(elements_at(outside(self), mask))
     pull = _pull_masked_sparse if isinstance(self, AnySparse) else _pull_masked
-    return pulled("SparseMaskBackward0", made, [self], pull, mask=mask.detach())
+    return pulled("SparseMaskBackward0", result, [self], pull, mask=mask.detach())
 
 
 def _pull_masked(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
@@ -217,17 +224,17 @@ def _pull_masked_sparse(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
     return [lambda: grad.sparse_mask(kept["mask"])]
 
 
-# ---------------------------------------------------------------- of a sparse tensor
+# ---------------------------------------------------------------- parts, and dense tensors
 
 
 def to_dense(self: AnySparse, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-    """All its elements.
+    """The dense tensor.
 
     Args:
-        masked_grad: whether only the places that it has get a gradient; True by default.
+        masked_grad: whether only the stored elements get a gradient; True by default.
 
     Raises:
-        RuntimeError: for a ``dtype``, which PyTorch does not take here.
+        RuntimeError: for a ``dtype``, which PyTorch does not support.
     """
     if dtype is not None:
         raise RuntimeError("dtype argument is not supported by sparse_to_dense")
@@ -235,13 +242,13 @@ def to_dense(self: AnySparse, dtype: Any = None, *, masked_grad: bool | None = N
 
     def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
         like = coalesced(kept["self"])
-        return [lambda: grad.sparse_mask(like) if masked else _as_sparse_as(grad, like)]
+        return [lambda: grad.sparse_mask(like) if masked else _to_layout_of(grad, like)]
 
     return pulled("ToDenseBackward0", dense(self.as_coo()), [self], pull, self=self)
 
 
-def _as_sparse_as(grad: Tensor, like: AnySparse) -> Tensor:
-    """A dense gradient in the layout of its tensor."""
+def _to_layout_of(grad: Tensor, like: AnySparse) -> Tensor:
+    """A dense gradient in the layout of a sparse tensor."""
     if isinstance(like, SparseTensor):
         found: Tensor = grad.to_sparse(like.sparse_dim())
     else:
@@ -250,12 +257,12 @@ def _as_sparse_as(grad: Tensor, like: AnySparse) -> Tensor:
 
 
 def coalesce(self: AnySparse) -> AnySparse:
-    """The same with its coordinates in order, each of them there once; itself if it is so."""
+    """The tensor with sorted and unique coordinates; the tensor itself if it is coalesced."""
     if self.coalesced:
         return self
-    made = pulled("CoalesceBackward0", coalesced(self), [self], lambda grad, _: [lambda: grad])
-    assert isinstance(made, AnySparse)
-    return made
+    result = pulled("CoalesceBackward0", coalesced(self), [self], lambda grad, _: [lambda: grad])
+    assert isinstance(result, AnySparse)
+    return result
 
 
 def values(self: AnySparse) -> Tensor:
@@ -270,39 +277,39 @@ def values(self: AnySparse) -> Tensor:
 
 
 def with_elements(like: AnySparse, elements: Tensor) -> Tensor:
-    """Other elements at the same places, to which gradients flow."""
+    """A tensor with other elements at the same positions; gradients flow to the elements."""
     with without_recording():
-        made = like.alike(outside(elements))
-    pull = lambda grad, kept: [lambda: gathered(grad, kept["like"])]
+        result = like.replace_elements(outside(elements))
+    pull = lambda grad, kept: [lambda: elements_at(grad, kept["like"])]
     name = "SparseCooTensorWithDimsAndTensors" if isinstance(like, SparseTensor) else "SparseCompressedTensor"
-    return pulled(f"{name}Backward0", made, [elements], pull, like=like.detach())
+    return pulled(f"{name}Backward0", result, [elements], pull, like=like.detach())
 
 
-def gathered(x: Tensor, like: AnySparse) -> Tensor:
-    """The elements of a tensor at the places of a sparse one, one for each of its elements, duplicates included."""
+def elements_at(x: Tensor, like: AnySparse) -> Tensor:
+    """The elements of a tensor at the position of each element of a sparse tensor, duplicates included."""
     if isinstance(x, AnySparse) and not isinstance(x, SparseTensor):
         x = x.to_sparse()
     if not isinstance(like, SparseTensor):
-        return gathered(x, like.as_coo()).reshape(like.elements.shape)
+        return elements_at(x, like.as_coo()).reshape(like.elements.shape)
     count = like.sparse_dim()
     if isinstance(x, SparseTensor):
-        return _picked(x, like)
+        return _elements_of_sparse(x, like)
     rows = x.reshape(prod(like.shape[:count]), *x.shape[count:])
-    return rows.index_select(0, from_array(places_of(like)))
+    return rows.index_select(0, from_array(flat_indices(like)))
 
 
-def _picked(x: SparseTensor, like: SparseTensor) -> Tensor:
-    """``gathered`` of a sparse tensor: zero where it has nothing."""
+def _elements_of_sparse(x: SparseTensor, like: SparseTensor) -> Tensor:
+    """``elements_at`` of a sparse tensor; zero where it has no element."""
     x = x.coalesce()
     if x.sparse_dim() != like.sparse_dim():
-        return gathered(x.to_dense(), like)
-    have, wanted = places_of(x), places_of(like)
-    at = np.searchsorted(have, wanted)
-    found = at < len(have)
-    found[found] = have[at[found]] == wanted[found]
+        return elements_at(x.to_dense(), like)
+    stored, positions = flat_indices(x), flat_indices(like)
+    at = np.searchsorted(stored, positions)
+    found = at < len(stored)
+    found[found] = stored[at[found]] == positions[found]
     elements = values(x)
     padded = names_of("torch")["cat"]([elements, elements.new_zeros((1, *elements.shape[1:]))])
-    return padded.index_select(0, from_array(np.where(found, at, len(have))))
+    return padded.index_select(0, from_array(np.where(found, at, len(stored))))
 
 
 _sparse: Any = AnySparse

@@ -1,4 +1,4 @@
-"""Conversion among the layouts of sparse tensors, and from dense ones to them."""
+"""Conversion of dense and sparse tensors to sparse layouts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from compat._core.operators.composite import composite
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types.memory_format import LAYOUTS, scalar_layout_name, strided
-from compat._operators.sparse.compressed import BLOCKED, COMPRESSED, CompressedTensor, regrouped
-from compat._operators.sparse.tensor import AnySparse, SparseTensor, coalesced, flat, sparse
+from compat._operators.sparse.compressed import BLOCKED, COMPRESSED, CompressedTensor, compress
+from compat._operators.sparse.tensor import AnySparse, SparseTensor, coalesced, ravel_index, sparse
 
 _COO = LAYOUTS["sparse_coo"]
 
@@ -24,17 +24,17 @@ _COO = LAYOUTS["sparse_coo"]
     names="Tensor.to_sparse", errors="own",
 )  # fmt: skip
 def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
-    """The tensor in a sparse layout: with its nonzero elements, or, for a sparse one, its stored elements.
+    """The tensor in a sparse layout: its nonzero elements, or, of a sparse tensor, its stored elements.
 
     Args:
-        sparse_dim: how many dimensions get coordinates; all by default.
+        sparse_dim: the number of sparse dimensions; all by default.
         layout: one of the sparse layouts; ``torch.sparse_coo`` by default.
         blocksize: the height and width of blocks, for ``torch.sparse_bsr`` and ``torch.sparse_bsc``.
-        dense_dim: for compressed layouts, how many of the last dimensions belong to the elements.
+        dense_dim: for compressed layouts, the number of dense dimensions.
 
     Raises:
-        RuntimeError: for a number of dimensions that it has not, for blocks that do not divide its size, and for a
-            pair of layouts between which PyTorch does not convert.
+        RuntimeError: for a number of dimensions out of range, for blocks that do not divide the size, and for a pair of
+            layouts between which PyTorch does not convert.
 
     Example:
         >>> x = torch.tensor([[0.0, 2.0], [3.0, 0.0]])
@@ -53,7 +53,7 @@ def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=N
             raise RuntimeError(f"to_sparse: conversion to layout {layout} is not supported")
         return _compressed("ToSparseBackward1", "to_sparse", self, layout, blocksize, dense_dim)
     if isinstance(self, CompressedTensor):
-        return _expanded(self, sparse_dim)
+        return _compressed_to_coo(self, sparse_dim)
     if isinstance(self, SparseTensor):
         if sparse_dim is None or sparse_dim == self.sparse_dim():
             return self
@@ -66,52 +66,52 @@ def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=N
     if count == 0 and self.dim() > 0:
         raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0")
     with without_recording():
-        made = _nonzero(self, count)
+        result = _nonzero(self, count)
     name = "ToSparseBackward1" if sparse_dim is None else "ToSparseBackward0"
-    return pulled(name, made, [self], lambda grad, _: [grad.to_dense], self_self_sym_blocksize_opt=None)
+    return pulled(name, result, [self], lambda grad, _: [grad.to_dense], self_self_sym_blocksize_opt=None)
 
 
 def _nonzero(t: Tensor, count: int) -> SparseTensor:
-    """The nonzero elements of a dense tensor by the coordinates of its first dimensions, outside the graph."""
-    found = array_of(t)
-    rows = found.reshape(*found.shape[:count], -1) if count < t.dim() else found[..., None]
+    """The nonzero elements of a dense tensor with the coordinates of its first ``count`` dimensions, detached."""
+    array = array_of(t)
+    rows = array.reshape(*array.shape[:count], -1) if count < t.dim() else array[..., None]
     coordinates = np.stack(np.nonzero((rows != 0).any(-1))) if count else np.zeros((0, 1), np.int64)
-    where = from_array(flat(coordinates.astype(np.int64), t.shape[:count]))
-    elements = outside(t).reshape(-1, *t.shape[count:]).index_select(0, where)
+    indices = from_array(ravel_index(coordinates.astype(np.int64), t.shape[:count]))
+    elements = outside(t).reshape(-1, *t.shape[count:]).index_select(0, indices)
     return sparse(from_array(coordinates.astype(np.int64)), elements, t.shape, True)
 
 
-def _expanded(t: CompressedTensor, sparse_dim: int | None) -> Tensor:
-    """A compressed tensor by coordinates."""
+def _compressed_to_coo(t: CompressedTensor, sparse_dim: int | None) -> Tensor:
     if sparse_dim not in (None, 2):
         raise RuntimeError(
             f"sparse_compressed_to_sparse: conversion from {scalar_layout_name(t.layout)} to Sparse with sparse_dim "
             "argument !=2 is not supported"
         )
     with without_recording():
-        made = t.as_coo()
+        result = t.as_coo()
         if t.layout not in BLOCKED:
-            made = coalesced(made)
-    back = _back_to(t)
-    return pulled("ToSparseBackward1", made, [t], lambda grad, _: [lambda: back(grad)])
+            result = coalesced(result)
+    convert = _gradient_conversion(t)
+    return pulled("ToSparseBackward1", result, [t], lambda grad, _: [lambda: convert(grad)])
 
 
-def _back_to(t: Tensor) -> Callable[[Tensor], Tensor]:
-    """The conversion of a gradient to its tensor's layout."""
+def _gradient_conversion(t: Tensor) -> Callable[[Tensor], Tensor]:
+    """The function that converts a gradient of a tensor to its layout."""
     layout = t.layout
     if isinstance(t, CompressedTensor):
         block, dense_dim = t.block, t.dense_dim()
 
-        def back(grad: Tensor) -> Tensor:
+        def convert(grad: Tensor) -> Tensor:
             if grad.layout is layout:
                 return grad
-            given = grad.to_dense() if isinstance(grad, AnySparse) and (dense_dim or t.layout in BLOCKED) else grad
+            if isinstance(grad, AnySparse) and (dense_dim or t.layout in BLOCKED):
+                grad = grad.to_dense()
             return to_sparse(
-                given, layout=layout, blocksize=block if layout in BLOCKED else None,
-                dense_dim=dense_dim if given.layout is strided else None,
+                grad, layout=layout, blocksize=block if layout in BLOCKED else None,
+                dense_dim=dense_dim if grad.layout is strided else None,
             )  # fmt: skip
 
-        return back
+        return convert
     if isinstance(t, SparseTensor):
         count = t.sparse_dim()
         return lambda grad: grad if grad.layout is layout else grad.to_dense().to_sparse(count)
@@ -122,38 +122,38 @@ def _compressed(node: str, name: str, t: Tensor, layout: Any, blocksize: Any, de
     """A tensor in a compressed layout.
 
     Args:
-        node: the name of its node.
-        name: that of the function called, for errors.
+        node: the name of the node.
+        name: the name of the called function in messages.
     """
     source, target = (scalar_layout_name(kind) for kind in (t.layout, layout))
-    told = f"conversion from {source} to {target}"
+    conversion = f"conversion from {source} to {target}"
     if layout in BLOCKED and blocksize is None and not (isinstance(t, CompressedTensor) and t.layout in BLOCKED):
         prefix = "dense_to_sparse" if t.layout is strided else name
-        raise RuntimeError(f"{prefix}: {told} without blocksize argument given is not supported")
+        raise RuntimeError(f"{prefix}: {conversion} without blocksize argument given is not supported")
     if layout not in BLOCKED and blocksize is not None:
         prefix = "dense_to_sparse" if t.layout is strided else name
-        raise RuntimeError(f"{prefix}: {told} with blocksize argument given is not supported")
+        raise RuntimeError(f"{prefix}: {conversion} with blocksize argument given is not supported")
     if dense_dim is not None and isinstance(t, AnySparse):
-        raise RuntimeError(f"{name}: {told} with dense_dim argument given is not supported")
+        raise RuntimeError(f"{name}: {conversion} with dense_dim argument given is not supported")
     block: tuple[int, int] = (1, 1) if blocksize is None else (int(blocksize[0]), int(blocksize[1]))
     if isinstance(t, CompressedTensor):
         block = _check_recompressed(name, t, layout, blocksize, block)
         if t.layout is layout:
             return t
-    coo = _by_coordinates(t, dense_dim, name)
+    coo = _to_coo(t, dense_dim, name)
     if layout in BLOCKED:
         _check_blocks(name, t.layout is strided, coo, layout, block)
     index = array_of(t.plain).dtype if isinstance(t, CompressedTensor) else np.int64
     with without_recording():
-        made = regrouped(coo, layout, block, index)
-    back = _back_to(t)
-    return pulled(node, made, [t], lambda grad, _: [lambda: back(grad)])
+        result = compress(coo, layout, block, index)
+    convert = _gradient_conversion(t)
+    return pulled(node, result, [t], lambda grad, _: [lambda: convert(grad)])
 
 
 def _check_recompressed(
     name: str, t: CompressedTensor, layout: Any, blocksize: Any, block: tuple[int, int]
 ) -> tuple[int, int]:
-    """The size of blocks of a compressed tensor in another compressed layout.
+    """The block size of a compressed tensor in another compressed layout.
 
     Raises:
         RuntimeError: for layouts between which PyTorch does not convert.
@@ -172,8 +172,8 @@ def _check_recompressed(
     return t.block
 
 
-def _by_coordinates(t: Tensor, dense_dim: int | None, name: str) -> SparseTensor:
-    """The input of a conversion to a compressed tensor: the detached elements of batches of matrices."""
+def _to_coo(t: Tensor, dense_dim: int | None, name: str) -> SparseTensor:
+    """The operand of a conversion to a compressed layout, in coordinate format and detached."""
     with without_recording():
         if isinstance(t, CompressedTensor):
             return t.as_coo()
@@ -200,18 +200,18 @@ def _check_blocks(name: str, dense: bool, t: SparseTensor, layout: Any, block: t
         )
 
 
-# ---------------------------------------------------------------- by name
+# ---------------------------------------------------------------- one function for each layout
 
 
 @composite("to_sparse_csr(Tensor self, int? dense_dim=None) -> Tensor", names="Tensor.to_sparse_csr", errors="own")
 def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
-    """The tensor in the layout ``torch.sparse_csr``: rows compressed.
+    """The tensor in the layout ``torch.sparse_csr``, with compressed rows.
 
     Args:
-        dense_dim: how many of the last dimensions belong to the elements.
+        dense_dim: the number of dense dimensions.
 
     Raises:
-        RuntimeError: for a layout that PyTorch does not convert to this one.
+        RuntimeError: for a layout that PyTorch does not convert to ``torch.sparse_csr``.
 
     Example:
         >>> torch.tensor([[0.0, 2.0], [3.0, 4.0]]).to_sparse_csr().crow_indices()
@@ -222,10 +222,10 @@ def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
 
 @composite("to_sparse_csc(Tensor self, int? dense_dim=None) -> Tensor", names="Tensor.to_sparse_csc", errors="own")
 def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
-    """The tensor in the layout ``torch.sparse_csc``: columns compressed.
+    """The tensor in the layout ``torch.sparse_csc``, with compressed columns.
 
     Args:
-        dense_dim: how many of the last dimensions belong to the elements.
+        dense_dim: the number of dense dimensions.
 
     Example:
         >>> torch.tensor([[0.0, 2.0], [3.0, 4.0]]).to_sparse_csc().row_indices()
@@ -239,11 +239,11 @@ def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
     names="Tensor.to_sparse_bsr", errors="own",
 )  # fmt: skip
 def to_sparse_bsr(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> Tensor:
-    """The tensor in the layout ``torch.sparse_bsr``: blocks that are not all zero, rows of them compressed.
+    """The tensor in the layout ``torch.sparse_bsr``: its nonzero blocks, with compressed rows of blocks.
 
     Args:
         blocksize: the height and width of a block.
-        dense_dim: how many of the last dimensions belong to the elements.
+        dense_dim: the number of dense dimensions.
 
     Example:
         >>> torch.eye(4).to_sparse_bsr((2, 2)).values().shape
@@ -257,11 +257,11 @@ def to_sparse_bsr(self: Tensor, blocksize: Any, dense_dim: int | None = None) ->
     names="Tensor.to_sparse_bsc", errors="own",
 )  # fmt: skip
 def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> Tensor:
-    """The tensor in the layout ``torch.sparse_bsc``: blocks that are not all zero, columns of them compressed.
+    """The tensor in the layout ``torch.sparse_bsc``: its nonzero blocks, with compressed columns of blocks.
 
     Args:
         blocksize: the height and width of a block.
-        dense_dim: how many of the last dimensions belong to the elements.
+        dense_dim: the number of dense dimensions.
 
     Example:
         >>> torch.eye(4).to_sparse_bsc((2, 2)).ccol_indices()

@@ -1,4 +1,4 @@
-"""``torch.sparse.FloatTensor`` and the other dtypes: legacy types of sparse tensors, and their constructors."""
+"""The legacy types of sparse tensors, such as ``torch.sparse.FloatTensor``, which are constructors, too."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from compat._operators.sparse.tensor import SparseTensor
 
 
 class _SparseType(LegacyTensorType):
-    """The metaclass of the legacy types: sparse tensors of their dtype are their instances."""
+    """The metaclass of the legacy types, whose instances are the sparse tensors of a dtype."""
 
     def __instancecheck__(self, instance: object) -> bool:
         return isinstance(instance, SparseTensor) and instance.dtype is self.dtype
 
     def __call__(self, *args: Any, **named: Any) -> Tensor:
         parts = isinstance(args[0], Tensor) if args else False
-        taken = ("indices, values" + ", shape" * (len(args) > 2)) if parts else "shape" if args else ""
-        new = taken or "(0,)"
+        given = ("indices, values" + ", shape" * (len(args) > 2)) if parts else "shape" if args else ""
         Once.warn(
-            f"torch.sparse.SparseTensor({taken + ', *, device=' if taken else ''}) is deprecated.  Please use "
-            f"torch.sparse_coo_tensor({new}, dtype={', device=' if taken else ''})."
+            f"torch.sparse.SparseTensor({given + ', *, device=' if given else ''}) is deprecated.  Please use "
+            f"torch.sparse_coo_tensor({given or '(0,)'}, dtype={', device=' if given else ''})."
         )
         if parts:
             return sparse_coo_tensor(*args, **named)

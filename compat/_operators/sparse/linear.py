@@ -1,7 +1,7 @@
 """Products of matrices of which one or both are sparse.
 
-A sparse matrix times a dense one picks rows of the dense one and adds them up, as graph networks pass messages: work
-and memory follow the number of elements that are kept.
+The product of a sparse and a dense matrix sums rows of the dense matrix, like message passing in graph networks: time
+and memory are proportional to the number of stored elements.
 """
 
 from __future__ import annotations
@@ -18,56 +18,56 @@ from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types.errors import refusal
 from compat._core.types.memory_format import LAYOUTS, scalar_layout_name
 from compat._core.types.type_promotion import promote_types
-from compat._operators.sparse.arithmetic import both
-from compat._operators.sparse.compressed import CompressedTensor, regrouped
+from compat._operators.sparse.arithmetic import sparse_rule
+from compat._operators.sparse.compressed import CompressedTensor, compress
 from compat._operators.sparse.conversion import Gradients, values, with_elements
 from compat._operators.sparse.tensor import (
     AnySparse,
     SparseTensor,
-    added_up,
     coalesced,
-    flat,
-    nothing,
+    coalesced_from,
+    concatenated_ranges,
+    empty_coo,
+    ravel_index,
     rule,
-    runs,
     sparse,
 )
 
 
 def _times_dense(a: SparseTensor, b: Tensor) -> Tensor:
-    """A sparse matrix times a dense one, outside the graph."""
+    """A sparse matrix times a dense one, detached."""
     rows, columns = a.coordinates[0], a.coordinates[1]
-    picked = a.elements[:, None] * b.index_select(0, columns)
-    return picked.new_zeros((a.shape[0], b.shape[1])).index_add(0, rows, picked)
+    products = a.elements[:, None] * b.index_select(0, columns)
+    return products.new_zeros((a.shape[0], b.shape[1])).index_add(0, rows, products)
 
 
 def _transposed(a: SparseTensor) -> SparseTensor:
-    """The same elements with rows and columns exchanged, outside the graph."""
-    turned = sparse(a.coordinates.flip(0), a.elements, a.shape[::-1], False)
-    return coalesced(turned) if a.coalesced else turned
+    """The transpose of a matrix, detached."""
+    transpose = sparse(a.coordinates.flip(0), a.elements, a.shape[::-1], False)
+    return coalesced(transpose) if a.coalesced else transpose
 
 
 def _times_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
-    """A product of two sparse matrices: each element of the first is multiplied by the matching row of the second."""
+    """The product of sparse matrices: elements of the first times rows of the second."""
     a, b = coalesced(a), coalesced(b)
-    (rows, inner), (heads, columns) = array_of(a.coordinates), array_of(b.coordinates)
-    starts = np.searchsorted(heads, np.arange(b.shape[0] + 1))
-    first, second = runs(starts[inner], (starts[1:] - starts[:-1])[inner])
+    (rows, inner), (rows_of_b, columns) = array_of(a.coordinates), array_of(b.coordinates)
+    starts = np.searchsorted(rows_of_b, np.arange(b.shape[0] + 1))
+    first, second = concatenated_ranges(starts[inner], (starts[1:] - starts[:-1])[inner])
     size = (a.shape[0], b.shape[1])
     products = a.elements.index_select(0, from_array(first)) * b.elements.index_select(0, from_array(second))
-    return added_up(flat(np.stack([rows[first], columns[second]]), size), products, size, size)
+    return coalesced_from(ravel_index(np.stack([rows[first], columns[second]]), size), products, size, size)
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:
-    """The product of two matrices of which one is sparse, outside the graph: sparse if both are."""
+    """The product of two matrices of which one is sparse, detached; sparse if both are."""
     with without_recording():
         a, b = outside(a), outside(b)
         dtype = promote_types(a.dtype, b.dtype)
         a, b = a.to(dtype), b.to(dtype)
         if isinstance(a, AnySparse) and isinstance(b, AnySparse):
-            made = _times_sparse(a.as_coo(), b.as_coo())
+            result = _times_sparse(a.as_coo(), b.as_coo())
             compressed = isinstance(a, CompressedTensor) or isinstance(b, CompressedTensor)
-            return regrouped(made, LAYOUTS["sparse_csr"]) if compressed else made
+            return compress(result, LAYOUTS["sparse_csr"]) if compressed else result
         if isinstance(a, AnySparse):
             return _times_dense(a.as_coo(), b)
         assert isinstance(b, AnySparse)
@@ -90,9 +90,9 @@ def _sized(t: Tensor, name: str) -> dict[str, Any]:
     return {name: t, f"{name}_sym_sizes": tuple(t.shape), f"{name}_sym_strides": stride}
 
 
-@both("mm")
+@sparse_rule("mm")
 def mm(input: Tensor, mat2: Tensor, **_: Any) -> Tensor:
-    """A product of matrices."""
+    """The product of two matrices."""
     _check_product(input, mat2)
 
     def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
@@ -103,7 +103,7 @@ def mm(input: Tensor, mat2: Tensor, **_: Any) -> Tensor:
     return pulled("MmBackward0", product(input, mat2), [input, mat2], pull, **kept)
 
 
-@both("mv")
+@sparse_rule("mv")
 def mv(input: Tensor, vec: Tensor, **_: Any) -> Tensor:
     """A sparse matrix times a vector."""
     if vec.dim() != 1 or input.dim() != 2:
@@ -117,16 +117,16 @@ def mv(input: Tensor, vec: Tensor, **_: Any) -> Tensor:
         a, v = kept["self"], kept["vec"]
         return [lambda: grad[:, None] * v.conj()[None], lambda: a.t().conj().mv(grad)]
 
-    made = product(input, outside(vec)[:, None])[:, 0]
-    return pulled("MvBackward0", made, [input, vec], pull, self=input, vec=vec)
+    result = product(input, outside(vec)[:, None])[:, 0]
+    return pulled("MvBackward0", result, [input, vec], pull, self=input, vec=vec)
 
 
 def _added(name: str, input: Tensor, a: Tensor, b: Tensor, beta: Any, alpha: Any, masked: bool) -> Tensor:
     """``beta * input + alpha * (a @ b)``.
 
     Args:
-        name: the node's.
-        masked: whether a sparse matrix gets a gradient only where it has elements.
+        name: the name of the node.
+        masked: whether only the stored elements of a sparse ``a`` get a gradient.
     """
     _check_product(a, b)
     if isinstance(input, AnySparse) and not (isinstance(a, AnySparse) and isinstance(b, AnySparse)):
@@ -134,37 +134,37 @@ def _added(name: str, input: Tensor, a: Tensor, b: Tensor, beta: Any, alpha: Any
         raise RuntimeError(f"addmm: computation on CPU is not implemented for {kinds[0]} + {kinds[1]} @ {kinds[2]}")
     with without_recording():
         found = product(a, b)
-        made = outside(input) * beta + (found if isinstance(input, AnySparse) else found.to_dense()) * alpha
+        result = outside(input) * beta + (found if isinstance(input, AnySparse) else found.to_dense()) * alpha
 
     def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
         first, second = kept["mat1"], kept["mat2"]
         return [
             lambda: (grad * beta).sum_to_size(input_size),
-            lambda: _of_first(grad * alpha, first, second, masked),
+            lambda: _first_gradient(grad * alpha, first, second, masked),
             lambda: first.t().conj().mm(grad * alpha).to_dense(),
         ]
 
     input_size = tuple(input.shape)
     kept = ({"mat1": a} if masked else _sized(a, "mat1")) | _sized(b, "mat2") | {"alpha": alpha, "beta": beta}
-    return pulled(name, made, [input, a, b], pull, **kept)
+    return pulled(name, result, [input, a, b], pull, **kept)
 
 
-def _of_first(grad: Tensor, a: Tensor, b: Tensor, masked: bool) -> Tensor:
-    """The gradient of the first factor: at the places that it has alone, if it is sparse and that is wanted."""
+def _first_gradient(grad: Tensor, a: Tensor, b: Tensor, masked: bool) -> Tensor:
+    """The gradient of the first factor; with ``masked``, only at its stored elements if it is sparse."""
     if not (masked and isinstance(a, AnySparse)):
         return grad.mm(b.t().conj())
-    a = coalesced(a)  # a place that is there twice has one gradient
+    a = coalesced(a)  # elements at equal positions have one gradient
     return with_elements(a, _sampled(a, grad, b.to_dense().conj().t()))
 
 
 def _sampled(a: AnySparse, first: Tensor, second: Tensor) -> Tensor:
-    """The elements of a product of dense matrices at the places of a sparse one."""
+    """The elements of the product of dense matrices at the positions of a sparse tensor."""
     rows, columns = a.coordinates[0], a.coordinates[1]
     found = (first.index_select(0, rows) * second.t().index_select(0, columns)).sum(1)
     return found.reshape(a.elements.shape)
 
 
-@both("addmm")
+@sparse_rule("addmm")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, **_: Any) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``."""
     return _added("AddmmBackward0", input, mat1, mat2, beta, alpha, False)
@@ -172,7 +172,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
 
 @rule("bmm")
 def bmm(input: Tensor, mat2: Tensor, **_: Any) -> Tensor:
-    """Products of matrices, the first of them sparse, along a batch."""
+    """Batched products of sparse and dense matrices."""
     if isinstance(mat2, SparseTensor):
         raise RuntimeError("bmm_sparse: Tensor 'mat2' must be dense")
     if input.shape[0] != mat2.shape[0]:
@@ -183,17 +183,17 @@ def bmm(input: Tensor, mat2: Tensor, **_: Any) -> Tensor:
 
 @function("torch.dsmm")
 def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """A sparse matrix times a dense one; a deprecated name of ``mm``."""
+    """A deprecated alias of ``mm``."""
     return input.mm(mat2)
 
 
 @composite("hspmm(Tensor mat1, Tensor mat2) -> Tensor", names="torch.hspmm")
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
-    """A sparse matrix times a dense one, as a tensor that is sparse in its rows.
+    """A sparse matrix times a dense one, as a tensor with one sparse dimension, the rows.
 
     Args:
-        mat1: sparse.
-        mat2: dense.
+        mat1: a sparse matrix.
+        mat2: a dense matrix.
 
     Example:
         >>> torch.hspmm(torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse(), torch.ones(2, 2))
@@ -203,9 +203,8 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """
     _check_product(mat1, mat2)
     with without_recording():
-        rows = np.unique(array_of(mat1.coalesce().indices())[0])
-        where = from_array(rows)
-        return sparse(where[None], product(mat1, mat2).index_select(0, where), (mat1.shape[0], mat2.shape[1]), True)
+        rows = from_array(np.unique(array_of(mat1.coalesce().indices())[0]))
+        return sparse(rows[None], product(mat1, mat2).index_select(0, rows), (mat1.shape[0], mat2.shape[1]), True)
 
 
 @composite(
@@ -213,7 +212,7 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     names="torch.sspaddmm",
 )
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """``beta * input + alpha * (mat1 @ mat2)`` of a sparse ``input`` and a sparse ``mat1``: sparse.
+    """``beta * input + alpha * (mat1 @ mat2)``, sparse, of sparse ``input`` and ``mat1``.
 
     Example:
         >>> one = torch.eye(2).to_sparse()
@@ -240,7 +239,7 @@ def smm(input: Tensor, mat2: Tensor) -> Tensor:
         tensor([[1., 1.],
                 [1., 1.]])
     """
-    return sspaddmm(nothing((input.shape[0], mat2.shape[1]), input.dtype), input, mat2)
+    return sspaddmm(empty_coo((input.shape[0], mat2.shape[1]), input.dtype), input, mat2)
 
 
 # ---------------------------------------------------------------- torch.sparse
@@ -248,7 +247,7 @@ def smm(input: Tensor, mat2: Tensor) -> Tensor:
 
 @function("torch.spmm")
 def spmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """``torch.mm`` under its deprecated name.
+    """A deprecated alias of ``torch.mm``.
 
     Example:
         >>> torch.spmm(torch.eye(2).to_sparse(), torch.tensor([[3.0], [4.0]]))
@@ -261,15 +260,15 @@ def spmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 @function("sparse.mm", "torch._sparse_mm")
 def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
-    """A product of matrices, whose gradient with respect to a sparse one is sparse.
+    """The product of two matrices; the gradient of a sparse matrix is sparse.
 
     Args:
         mat1, mat2: two matrices; the result is sparse if both are.
-        reduce: the reduction of the products of an element, for a ``mat1`` with compressed rows and a dense ``mat2``:
-            ``"sum"``, ``"mean"``, ``"amax"`` or ``"amin"``. An element without products is zero.
+        reduce: the reduction of the products for an element, for a CSR ``mat1`` and a dense ``mat2``: ``"sum"``,
+            ``"mean"``, ``"amax"`` or ``"amin"``. An element without products is zero.
 
     Raises:
-        RuntimeError: for operands that are not matching matrices, and for another ``reduce``.
+        RuntimeError: for operands that are not matrices of matching sizes, and for an unknown ``reduce``.
 
     Example:
         >>> adjacency = torch.sparse_coo_tensor([[0, 1, 1], [1, 0, 1]], [1.0, 0.5, 0.5], (2, 2))
@@ -288,7 +287,7 @@ def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
         return mat1.mm(mat2)
     if mat2.dim() != 2:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
-    zero = names_of("torch")["zeros"]((), dtype=mat2.dtype)  # it broadcasts
+    zero = names_of("torch")["zeros"]((), dtype=mat2.dtype)
     return _added("SparseAddmmBackward0", zero, mat1, mat2, 0, 1, True)
 
 
@@ -296,41 +295,39 @@ _REDUCTIONS = ("sum", "mean", "amax", "amin")
 
 
 def _reduced(a: Tensor, b: Tensor, reduce: str) -> Tensor:
-    """A product of matrices whose products of a place are reduced."""
+    """The product of matrices with another reduction than the sum."""
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, mean, amax or amin, got {reduce}")
     if not isinstance(a, CompressedTensor) or a.layout is not LAYOUTS["sparse_csr"] or isinstance(b, AnySparse):
         raise RuntimeError("Expected self tensor to be in CSR layout")
     _check_product(a, b)
     with without_recording():
-        made, chosen = _reduce(a, outside(b), reduce)
+        result, weights = _reduce(a, outside(b), reduce)
 
     def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
         first, second = kept["self"], kept["other"]
         rows, columns = first.coordinates[0], first.coordinates[1]
-        # One for each product that is in the result, or its part of the mean.
-        share = kept["chosen"] * grad.index_select(0, rows)
+        grad_products = kept["chosen"] * grad.index_select(0, rows)
 
         def of_first() -> Tensor:
-            return with_elements(first, (share * second.index_select(0, columns)).sum(1))
+            return with_elements(first, (grad_products * second.index_select(0, columns)).sum(1))
 
         def of_second() -> Tensor:
-            found: Tensor = second.new_zeros(second.shape).index_add(0, columns, share * values(first)[:, None])
+            found: Tensor = second.new_zeros(second.shape).index_add(0, columns, grad_products * values(first)[:, None])
             return found
 
         return [of_first, of_second]
 
-    return pulled("SparseMmReduceImplBackward0", made, [a, b], pull, self=a, other=b, chosen=chosen, reduce=reduce)
+    return pulled("SparseMmReduceImplBackward0", result, [a, b], pull, self=a, other=b, chosen=weights, reduce=reduce)
 
 
 def _reduce(a: CompressedTensor, b: Tensor, reduce: str) -> tuple[Tensor, Tensor]:
-    """The reduced product, and the weight that each product has in it."""
+    """The reduced product, and the derivative of the result by each product."""
     torch = names_of("torch")
     rows, columns = a.coordinates[0], a.coordinates[1]
     products = a.elements[:, None] * b.index_select(0, columns)
     size = (a.shape[0], b.shape[1])
-    counts = array_of(a.compressed)
-    lengths = from_array(np.diff(counts).astype(np.int64))
+    lengths = from_array(np.diff(array_of(a.compressed)).astype(np.int64))
     if reduce in ("sum", "mean"):
         total = products.new_zeros(size).index_add(0, rows, products)
         if reduce == "sum":
@@ -340,13 +337,13 @@ def _reduce(a: CompressedTensor, b: Tensor, reduce: str) -> tuple[Tensor, Tensor
         return total * share[:, None], weights
     at = rows[:, None].expand(products.shape)
     found = products.new_zeros(size).scatter_reduce(0, at, products, reduce, include_self=False)
-    # The first product that is the extreme one gets the gradient.
-    places = torch["arange"](len(products))[:, None].expand(products.shape)
-    hits = products == found.index_select(0, rows)
+    # Of equal extreme products, the first one gets the gradient.
+    numbers = torch["arange"](len(products))[:, None].expand(products.shape)
+    is_extreme = products == found.index_select(0, rows)
     first = torch["full"](size, len(products)).scatter_reduce(
-        0, at, torch["where"](hits, places, len(products)), "amin"
+        0, at, torch["where"](is_extreme, numbers, len(products)), "amin"
     )
-    return found, (first.index_select(0, rows) == places).to(products.dtype)
+    return found, (first.index_select(0, rows) == numbers).to(products.dtype)
 
 
 def _sparse_sparse(a: Tensor, b: Tensor) -> Tensor:
@@ -366,12 +363,12 @@ def _sparse_sparse(a: Tensor, b: Tensor) -> Tensor:
 
 @function("sparse.addmm")
 def sparse_addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
-    """``beta * mat + alpha * (mat1 @ mat2)``, whose gradient with respect to a sparse ``mat1`` is sparse.
+    """``beta * mat + alpha * (mat1 @ mat2)``; the gradient of a sparse ``mat1`` is sparse.
 
     Args:
-        mat: dense.
-        mat1: sparse.
-        mat2: dense.
+        mat: a dense matrix.
+        mat1: a sparse matrix.
+        mat2: a dense matrix.
 
     Example:
         >>> torch.sparse.addmm(torch.ones(2, 2), torch.eye(2).to_sparse(), torch.ones(2, 2))
@@ -386,10 +383,10 @@ def sparse_addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, al
     names="sparse.sampled_addmm",
 )
 def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
-    """``beta * input + alpha * (mat1 @ mat2)`` at the places of a sparse ``input`` alone.
+    """``beta * input + alpha * (mat1 @ mat2)``, only at the positions of the elements of ``input``.
 
     Args:
-        input: a matrix with compressed rows or columns.
+        input: a matrix in a compressed layout.
         mat1, mat2: dense matrices.
 
     Raises:
@@ -397,8 +394,8 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0,
         RuntimeError: for sizes that do not match.
 
     Example:
-        >>> places = torch.eye(2).to_sparse_csr()
-        >>> torch.sparse.sampled_addmm(places, torch.ones(2, 3), torch.ones(3, 2)).to_dense()
+        >>> diagonal = torch.eye(2).to_sparse_csr()
+        >>> torch.sparse.sampled_addmm(diagonal, torch.ones(2, 3), torch.ones(3, 2)).to_dense()
         tensor([[4., 0.],
                 [0., 4.]])
     """
@@ -406,7 +403,7 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0,
     assert isinstance(input, CompressedTensor)
     with without_recording():
         found = _sampled(input, outside(mat1), outside(mat2))
-        made = input.alike(input.elements * beta + found * alpha)
+        result = input.replace_elements(input.elements * beta + found * alpha)
 
     def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
         first, second = kept["mat1"], kept["mat2"]
@@ -418,7 +415,7 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0,
         ]
 
     return pulled(
-        "SparseSampledAddmmBackward0", made, [input, mat1, mat2], pull,
+        "SparseSampledAddmmBackward0", result, [input, mat1, mat2], pull,
         self=input, mat1=mat1, mat2=mat2, beta=beta, alpha=alpha,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Sums, norms and softmax of sparse tensors, and factories like them."""
+"""Sums, norms and softmax of sparse tensors, and ``spdiags``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,19 @@ from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types.errors import refusal, wrap_dim
 from compat._core.types.memory_format import LAYOUTS, scalar_layout_name
-from compat._operators.sparse.arithmetic import both
-from compat._operators.sparse.compressed import CompressedTensor, regrouped
+from compat._operators.sparse.arithmetic import sparse_rule
+from compat._operators.sparse.compressed import CompressedTensor, compress
 from compat._operators.sparse.conversion import Gradients, coalesce, values, with_elements
-from compat._operators.sparse.tensor import AnySparse, SparseTensor, added_up, coalesced, flat, rule, sparse, summed
+from compat._operators.sparse.tensor import (
+    AnySparse,
+    SparseTensor,
+    coalesced,
+    coalesced_from,
+    ravel_index,
+    rule,
+    segment_sum,
+    sparse,
+)
 
 
 def _dims(dim: Any, ndim: int) -> list[int]:
@@ -24,7 +33,7 @@ def _dims(dim: Any, ndim: int) -> list[int]:
 
 
 def _total(t: SparseTensor, dims: Sequence[int]) -> Tensor:
-    """The sum over dimensions, outside the graph: sparse unless no sparse one is left."""
+    """The sum over dimensions, detached; dense if no sparse dimension remains."""
     count = t.sparse_dim()
     elements = t.elements
     inner = [d - count + 1 for d in dims if d >= count]
@@ -37,12 +46,12 @@ def _total(t: SparseTensor, dims: Sequence[int]) -> Tensor:
         return sparse(t.coordinates, elements, size, t.coalesced)
     lengths = [t.shape[d] for d in kept]
     coordinates = array_of(t.coordinates)
-    return added_up(flat(np.stack([coordinates[d] for d in kept]), lengths), elements, lengths, size)
+    return coalesced_from(ravel_index(np.stack([coordinates[d] for d in kept]), lengths), elements, lengths, size)
 
 
-@both("sum")
+@sparse_rule("sum")
 def total(input: AnySparse, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **_: Any) -> Tensor:
-    """The sum of all elements, whose gradient is dense, or the sums over dimensions."""
+    """The sum of all elements, or over dimensions."""
     if dim is not None and dim != [] and isinstance(input, CompressedTensor):
         return _sum_of_rows(input, dim, keepdim, dtype)
     if dim is not None and dim != []:
@@ -52,14 +61,14 @@ def total(input: AnySparse, dim: Any = None, keepdim: bool = False, *, dtype: An
             found = found.unsqueeze(d)
         return found
     with without_recording():
-        made = input.elements.sum(dtype=dtype)
-    size, before = tuple(input.shape), input.dtype
-    pull = lambda grad, _: [lambda: grad.to(before).expand(size)]
-    return pulled("SumBackward0", made, [input], pull, self_sym_sizes=size)
+        result = input.elements.sum(dtype=dtype)
+    size, input_dtype = tuple(input.shape), input.dtype
+    pull = lambda grad, _: [lambda: grad.to(input_dtype).expand(size)]
+    return pulled("SumBackward0", result, [input], pull, self_sym_sizes=size)
 
 
 def _sum_of_rows(t: CompressedTensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
-    """The sums over rows or columns of a tensor with compressed rows, which stay as dimensions of length one."""
+    """The sums over rows or columns of a CSR tensor, which are kept as dimensions of size 1."""
     if t.layout is not LAYOUTS["sparse_csr"]:
         raise RuntimeError(
             "Currently the only compressed sparse format supported for sum.dim_IntList is CSR, but got layout "
@@ -73,30 +82,30 @@ def _sum_of_rows(t: CompressedTensor, dim: Any, keepdim: bool, dtype: Any) -> Te
         at = array_of(t.coordinates).copy()
         at[dims] = 0
         reduced = [1 if d in dims else n for d, n in enumerate(t.shape)]
-        made = regrouped(sparse(from_array(at), elements, reduced, False), t.layout, (1, 1), array_of(t.plain).dtype)
-    size, before = tuple(t.shape), t.dtype
-    pull = lambda grad, _: [lambda: grad.to_dense().to(before).expand(size)]
-    return pulled("SumBackward1", made, [t], pull, self_sym_sizes=size, dim=tuple(dims), keepdim=keepdim)
+        result = compress(sparse(from_array(at), elements, reduced, False), t.layout, (1, 1), array_of(t.plain).dtype)
+    size, input_dtype = tuple(t.shape), t.dtype
+    pull = lambda grad, _: [lambda: grad.to_dense().to(input_dtype).expand(size)]
+    return pulled("SumBackward1", result, [t], pull, self_sym_sizes=size, dim=tuple(dims), keepdim=keepdim)
 
 
 def _sum(name: str, t: SparseTensor, dim: Any, dtype: Any) -> Tensor:
     dims = _dims(dim, t.dim())
     with without_recording():
-        made = _total(t, dims)
-        made = made if dtype is None else made.to(dtype)
+        result = _total(t, dims)
+        result = result if dtype is None else result.to(dtype)
 
     def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
         x = kept["self"]
 
-        def spread() -> Tensor:
+        def gradient() -> Tensor:
             g = grad.to_dense().to(x.dtype)
             for d in sorted(dims):
                 g = g.unsqueeze(d)
             return g.expand(x.shape).sparse_mask(coalesced(x))
 
-        return [spread]
+        return [gradient]
 
-    return pulled(name, made, [t], pull, self=t, dim=tuple(dims))
+    return pulled(name, result, [t], pull, self=t, dim=tuple(dims))
 
 
 @composite(
@@ -111,11 +120,11 @@ def sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
 
     Args:
         input: a sparse tensor.
-        dim: the dimension, or several; all by default, which gives a dense number.
-        dtype: the result's dtype.
+        dim: the dimension, or several; all by default, for a dense 0-d tensor.
+        dtype: the dtype of the result.
 
     Returns:
-        A sparse tensor, or a dense one where no dimension with coordinates is left.
+        A sparse tensor, or a dense one if no sparse dimension remains.
 
     Example:
         >>> torch.sparse.sum(torch.tensor([[0.0, 2.0], [3.0, 4.0]]).to_sparse(), 0)
@@ -139,7 +148,7 @@ def sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
 
 @rule("any")
 def any_(input: SparseTensor, **_: Any) -> Tensor:
-    """Whether an element is not zero."""
+    """Whether any element is not zero."""
     found: Tensor = coalesced(input).elements.any()
     return found
 
@@ -160,13 +169,13 @@ def norm(input: SparseTensor, ord: Any = 2, dim: Any = None, *_: Any, **__: Any)
 
 
 def _segments(t: SparseTensor, dim: int) -> tuple[np.ndarray, int]:
-    """To which slice along a dimension each element belongs, and how many slices have some."""
+    """The slice along a dimension that each element belongs to, and the number of slices with elements."""
     coordinates = array_of(t.coordinates)
     others = [d for d in range(t.sparse_dim()) if d != dim]
     size = [t.shape[d] for d in others]
     rows = np.stack([coordinates[d] for d in others]) if others else np.zeros((0, t._nnz()), np.int64)
-    found, where = np.unique(flat(rows, size), return_inverse=True)
-    return where.reshape(-1), len(found)
+    found, slices = np.unique(ravel_index(rows, size), return_inverse=True)
+    return slices.reshape(-1), len(found)
 
 
 def _softmax(name: str, input: Tensor, dim: int, dtype: Any, logarithm: bool) -> Tensor:
@@ -179,15 +188,15 @@ def _softmax(name: str, input: Tensor, dim: int, dtype: Any, logarithm: bool) ->
     if dim >= count:
         function = names_of("torch")["log_softmax" if logarithm else "softmax"]
         return with_elements(coalesce(input), function(values(coalesce(input)), dim - count + 1))
-    where, slices = _segments(x, dim)
-    at = from_array(where)
+    segments, slices = _segments(x, dim)
+    at = from_array(segments)
     with without_recording():
         shape = (slices, *x.elements.shape[1:])
-        spread = at.reshape(-1, *[1] * (x.elements.dim() - 1)).expand(x.elements.shape)
-        highest = x.elements.new_full(shape, -float("inf")).scatter_reduce(0, spread, x.elements, "amax")
-        shifted = x.elements - highest.index_select(0, at)
-        sums = summed(shifted.exp(), where, slices).index_select(0, at)
-        made = x.alike(shifted - sums.log() if logarithm else shifted.exp() / sums)
+        index = at.reshape(-1, *[1] * (x.elements.dim() - 1)).expand(x.elements.shape)
+        maximum = x.elements.new_full(shape, -float("inf")).scatter_reduce(0, index, x.elements, "amax")
+        shifted = x.elements - maximum.index_select(0, at)
+        sums = segment_sum(shifted.exp(), segments, slices).index_select(0, at)
+        result = x.replace_elements(shifted - sums.log() if logarithm else shifted.exp() / sums)
 
     def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
         result = kept["result"]
@@ -195,23 +204,23 @@ def _softmax(name: str, input: Tensor, dim: int, dtype: Any, logarithm: bool) ->
         def gradient() -> Tensor:
             g = grad.sparse_mask(result).coalesce().values() if grad.is_sparse else grad.sparse_mask(result).values()
             y = result.values()
-            spread = lambda t: t.new_zeros(shape).index_add(0, at, t).index_select(0, at)
-            found = g - y.exp() * spread(g) if logarithm else y * (g - spread(g * y))
+            slice_sums = lambda t: t.new_zeros(shape).index_add(0, at, t).index_select(0, at)
+            found = g - y.exp() * slice_sums(g) if logarithm else y * (g - slice_sums(g * y))
             return with_elements(result, found)
 
         return [gradient]
 
-    return pulled(name, made, [input], pull, dim=dim, result=made.detach())
+    return pulled(name, result, [input], pull, dim=dim, result=result.detach())
 
 
 @function("sparse.softmax", "torch._sparse_softmax")
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Softmax along a dimension of a sparse tensor: unspecified elements count as minus infinity.
+    """Softmax along a dimension of a sparse tensor, with minus infinity for unspecified elements.
 
     Args:
         input: a sparse tensor.
         dim: the dimension.
-        dtype: the dtype to convert to before.
+        dtype: the dtype to which the input is cast first.
 
     Example:
         >>> torch.sparse.softmax(torch.tensor([[0.0, 2.0], [3.0, 3.0]]).to_sparse(), 1).to_dense()
@@ -228,7 +237,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     Args:
         input: a sparse tensor.
         dim: the dimension.
-        dtype: the dtype to convert to before.
+        dtype: the dtype to which the input is cast first.
 
     Example:
         >>> torch.sparse.log_softmax(torch.tensor([[0.0, 2.0]]).to_sparse(), 1).to_dense()
@@ -245,12 +254,12 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: An
     """A sparse matrix with the rows of ``diagonals`` on diagonals.
 
     Args:
-        diagonals: (count, length), or one diagonal: element ``j`` of a row is in column ``j``.
-        offsets: which diagonal each row is on: 0 for the main one, more for those above.
+        diagonals: (count, length), or one diagonal; element ``j`` of a row becomes that of column ``j``.
+        offsets: the number of the diagonal of each row: 0 for the main one, positive above it.
         shape: the size of the matrix.
 
     Raises:
-        RuntimeError: for diagonals and offsets that do not go together.
+        RuntimeError: for another number of offsets than diagonals, and for equal offsets.
 
     Example:
         >>> torch.sparse.spdiags(torch.tensor([[1.0, 2.0]]), torch.tensor([0]), (2, 2)).to_dense()
@@ -265,8 +274,8 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: An
         raise RuntimeError("Offset tensor contains duplicate values")
     columns = np.arange(min(rows.shape[1], shape[1]))
     found = [(columns - step, columns, np.full(len(columns), i)) for i, step in enumerate(steps)]
-    i, j, which = (np.concatenate(parts) for parts in zip(*found))
+    i, j, row = (np.concatenate(parts) for parts in zip(*found))
     within = (i >= 0) & (i < shape[0])
     coordinates = np.stack([i[within], j[within]]).astype(np.int64)
-    places = from_array((which[within] * rows.shape[1] + j[within]).astype(np.int64))
-    return sparse(from_array(coordinates), outside(diagonals).reshape(-1).index_select(0, places), shape, False)
+    indices = from_array((row[within] * rows.shape[1] + j[within]).astype(np.int64))
+    return sparse(from_array(coordinates), outside(diagonals).reshape(-1).index_select(0, indices), shape, False)

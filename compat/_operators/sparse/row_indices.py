@@ -1,4 +1,4 @@
-"""Row indices of sparse tensors, one for each element or compressed, as functions of tensors."""
+"""Conversion between the row of each element and compressed row indices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from compat._operators.shape.tril_diag import repeat_interleave
     names="torch._convert_indices_from_coo_to_csr",
 )
 def coo_to_csr(self: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
-    """Where the elements of each of ``size`` rows begin, and the end of the last, of each element's row.
+    """The offsets of ``size`` rows, and the end of the last, from the sorted rows of the elements.
 
     Example:
         >>> import compat as torch
@@ -34,11 +34,11 @@ def coo_to_csr(self: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
 def csr_to_coo(
     crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
 ) -> Tensor:
-    """Each element's row and column, of where rows begin and of columns.
+    """The row and the column of each element, from the offsets of rows and the columns.
 
     Args:
-        out_int32: whether they are 32-bit numbers, rather than 64-bit ones.
-        transpose: whether columns come first.
+        out_int32: whether the result is int32 instead of int64.
+        transpose: whether the columns come first.
 
     Example:
         >>> import compat as torch
@@ -46,7 +46,7 @@ def csr_to_coo(
         tensor([[0, 0, 2],
                 [1, 4, 0]])
     """
-    wanted = int32 if out_int32 else int64
+    dtype = int32 if out_int32 else int64
     rows = repeat_interleave(arange(len(crow_indices) - 1), crow_indices.diff().long(), output_size=len(col_indices))
-    parts = [rows.to(wanted), col_indices.to(wanted)]
+    parts = [rows.to(dtype), col_indices.to(dtype)]
     return stack(parts[::-1] if transpose else parts)

@@ -1,4 +1,4 @@
-"""Sparse tensors whose coordinates are moved about: transposed, cut, joined."""
+"""Operators on sparse tensors that change their coordinates: transposition, slices, concatenation, sizes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types.errors import refusal, wrap_dim
 from compat._operators.sparse.conversion import Gradients, coalesce, sparse_coo_tensor, values
-from compat._operators.sparse.tensor import SparseTensor, coalesced, nothing, rule, runs, sparse
+from compat._operators.sparse.tensor import (
+    SparseTensor,
+    checked_index,
+    coalesced,
+    concatenated_ranges,
+    empty_coo,
+    rule,
+    sparse,
+)
 
 # ---------------------------------------------------------------- dimensions
 
@@ -23,7 +31,7 @@ def _permuted(t: SparseTensor, dims: Sequence[int]) -> SparseTensor:
     count = t.sparse_dim()
     if sorted(dims[:count]) != list(range(count)):
         raise RuntimeError(
-            "transpose(): sparse dimensions cannot be exchanged with dense ones; make the tensor sparse in all of them"
+            "transpose(): sparse dimensions cannot be transposed with dense ones; make the tensor sparse in all of them"
         )
     coordinates = array_of(t.coordinates)
     elements = t.elements.permute(0, *[d - count + 1 for d in dims[count:]])
@@ -31,17 +39,17 @@ def _permuted(t: SparseTensor, dims: Sequence[int]) -> SparseTensor:
     return sparse(rows, elements, [t.shape[d] for d in dims], t.coalesced and list(dims[:count]) == list(range(count)))
 
 
-def _permutation(name: str, t: SparseTensor, order: Sequence[int], /, **shown: Any) -> Tensor:
+def _permutation(name: str, t: SparseTensor, order: Sequence[int], /, **saved: Any) -> Tensor:
     dims = [wrap_dim(d, t.dim()) for d in order]
-    back = [int(d) for d in np.argsort(dims)]
+    inverse = [int(d) for d in np.argsort(dims)]
     with without_recording():
-        made = _permuted(t, dims)
-    return pulled(name, made, [t], lambda grad, _: [lambda: grad.permute(back)], **shown)
+        result = _permuted(t, dims)
+    return pulled(name, result, [t], lambda grad, _: [lambda: grad.permute(inverse)], **saved)
 
 
 @rule("transpose", "swapaxes", "swapdims")
 def transpose(input: SparseTensor, dim0: int, dim1: int) -> Tensor:
-    """Two dimensions exchanged."""
+    """The tensor with two dimensions transposed."""
     dims = list(range(input.dim()))
     dim0, dim1 = wrap_dim(dim0, input.dim()), wrap_dim(dim1, input.dim())
     dims[dim0], dims[dim1] = dim1, dim0
@@ -50,25 +58,25 @@ def transpose(input: SparseTensor, dim0: int, dim1: int) -> Tensor:
 
 @rule("t")
 def t(input: SparseTensor) -> Tensor:
-    """Rows and columns exchanged."""
+    """The transpose of a matrix."""
     return _permutation("TBackward0", input, range(input.dim())[::-1])
 
 
 @rule("permute")
 def permute(input: SparseTensor, dims: Sequence[int]) -> Tensor:
-    """The dimensions in another order."""
+    """The tensor with its dimensions in another order."""
     return _permutation("PermuteBackward0", input, list(dims), dims=tuple(dims))
 
 
 @rule("T", "numpy_T", "mT", "matrix_H")
 def reversed_dims(input: SparseTensor) -> Tensor:
-    """The dimensions in the opposite order."""
+    """The tensor with its dimensions in reverse order."""
     return permute(input, range(input.dim())[::-1])
 
 
 @rule("unsqueeze")
 def unsqueeze(input: SparseTensor, dim: int) -> Tensor:
-    """One more dimension."""
+    """The tensor with a new dimension of size 1."""
     dim = wrap_dim(dim, input.dim() + 1)
     coordinates, size, count = list(array_of(input.coordinates)), list(input.shape), input.sparse_dim()
     size.insert(dim, 1)
@@ -78,25 +86,22 @@ def unsqueeze(input: SparseTensor, dim: int) -> Tensor:
     else:
         elements = elements.unsqueeze(dim - count + 1)
     with without_recording():
-        made = sparse(from_array(np.stack(coordinates)), elements, size, input.coalesced)
-    return pulled("UnsqueezeBackward0", made, [input], lambda grad, _: [lambda: _first(grad, dim)], dim=dim)
+        result = sparse(from_array(np.stack(coordinates)), elements, size, input.coalesced)
+    return pulled("UnsqueezeBackward0", result, [input], lambda grad, _: [lambda: grad.select(dim, 0)], dim=dim)
 
 
-def _first(grad: Tensor, dim: int) -> Tensor:
-    return grad.select(dim, 0)
+# ---------------------------------------------------------------- slices
 
 
-# ---------------------------------------------------------------- parts
-
-
-def _cut(t: SparseTensor, dim: int, choose: Callable[[np.ndarray], np.ndarray], move: Any, size: list[int]) -> Tensor:
-    """The elements whose coordinate along a dimension is chosen.
+def _slice(t: SparseTensor, dim: int, select: Callable[[np.ndarray], np.ndarray], move: Any, size: list[int]) -> Tensor:
+    """The elements whose coordinates along a dimension are selected.
 
     Args:
-        move: from the coordinates of those to the new ones; None to leave the dimension out.
+        select: the mask of selected coordinates.
+        move: the new coordinates of selected ones; None to remove the dimension.
     """
     coordinates = array_of(t.coordinates)
-    (kept,) = np.nonzero(choose(coordinates[dim]))
+    (kept,) = np.nonzero(select(coordinates[dim]))
     rows = [move(row[kept]) if d == dim else row[kept] for d, row in enumerate(coordinates) if d != dim or move]
     elements = t.elements.index_select(0, from_array(kept))
     if not rows:
@@ -104,21 +109,21 @@ def _cut(t: SparseTensor, dim: int, choose: Callable[[np.ndarray], np.ndarray], 
     return sparse(from_array(np.stack(rows)), elements, size, t.coalesced)
 
 
-def _whole(grad: Tensor, size: Sequence[int], count: int, dim: int, start: int, removed: bool = False) -> Tensor:
-    """The gradient of the whole, of that of a part: nothing around it.
+def _padded(grad: Tensor, size: Sequence[int], count: int, dim: int, start: int, removed: bool = False) -> Tensor:
+    """The gradient of a tensor, from that of a slice.
 
     Args:
-        size, count: the whole's size, and how many of its dimensions have coordinates.
-        dim, start: where the part begins.
-        removed: whether the part, of length one, has not that dimension.
+        size, count: the size of the tensor, and the number of its sparse dimensions.
+        dim, start: the dimension of the slice, and its first index.
+        removed: whether the slice, of length one, does not have the dimension.
     """
     torch = names_of("torch")
     if dim >= count or count == removed:
         part = grad.to_dense().unsqueeze(dim) if removed else grad.to_dense()
         before, after = list(size), list(size)
         before[dim], after[dim] = start, size[dim] - start - part.shape[dim]
-        around = [torch["zeros"](n, dtype=grad.dtype) for n in (before, after)]
-        found: Tensor = torch["cat"]([around[0], part, around[1]], dim).to_sparse(count)
+        first, last = [torch["zeros"](n, dtype=grad.dtype) for n in (before, after)]
+        found: Tensor = torch["cat"]([first, part, last], dim).to_sparse(count)
         return found
     g = coalesce(grad if isinstance(grad, SparseTensor) else grad.to_sparse(count - removed))
     rows = list(array_of(g.coordinates))
@@ -131,53 +136,48 @@ def _whole(grad: Tensor, size: Sequence[int], count: int, dim: int, start: int, 
 
 @rule("select")
 def select(input: SparseTensor, dim: int, index: Any) -> Tensor:
-    """The slice at one index of a dimension."""
-    dim, index = wrap_dim(dim, input.dim()), int(index)
-    n = input.shape[dim]
-    if not -n <= index < n:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
-        )
-    index, size = index % n, [m for d, m in enumerate(input.shape) if d != dim]
+    """The slice at an index of a dimension."""
+    dim, index = checked_index(input, dim, index)
+    size = [m for d, m in enumerate(input.shape) if d != dim]
     count = input.sparse_dim()
     shape = tuple(input.shape)
     with without_recording():
         if dim < count:
-            made = _cut(input, dim, lambda row: row == index, None, size)
+            result = _slice(input, dim, lambda row: row == index, None, size)
         else:
-            made = sparse(input.coordinates, input.elements.select(dim - count + 1, index), size, input.coalesced)
-    pull = lambda grad, _: [lambda: _whole(grad, shape, count, dim, index, True)]
-    return pulled("SelectBackward0", made, [input], pull, dim=dim, index=index, self_sym_sizes=shape)
+            result = sparse(input.coordinates, input.elements.select(dim - count + 1, index), size, input.coalesced)
+    pull = lambda grad, _: [lambda: _padded(grad, shape, count, dim, index, True)]
+    return pulled("SelectBackward0", result, [input], pull, dim=dim, index=index, self_sym_sizes=shape)
 
 
 @rule("narrow_copy")
 def narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> Tensor:
-    """Some places along a dimension."""
+    """A range of a dimension."""
     dim, count = wrap_dim(dim, input.dim()), input.sparse_dim()
     start = wrap_dim(int(start), input.shape[dim] + 1)
     size = [length if d == dim else n for d, n in enumerate(input.shape)]
     shape = tuple(input.shape)
     with without_recording():
         if dim < count:
-            chosen = lambda row: (row >= start) & (row < start + length)
-            made = _cut(input, dim, chosen, lambda row: row - start, size)
+            in_range = lambda row: (row >= start) & (row < start + length)
+            result = _slice(input, dim, in_range, lambda row: row - start, size)
         else:
             elements = input.elements.narrow(dim - count + 1, start, length)
-            made = sparse(input.coordinates, elements, size, input.coalesced)
+            result = sparse(input.coordinates, elements, size, input.coalesced)
     return pulled(
-        "NarrowCopyBackward0", made, [input], lambda grad, _: [lambda: _whole(grad, shape, count, dim, start)]
+        "NarrowCopyBackward0", result, [input], lambda grad, _: [lambda: _padded(grad, shape, count, dim, start)]
     )
 
 
 @rule("index_select")
 def index_select(input: SparseTensor, dim: int, index: Tensor, **_: Any) -> Tensor:
-    """The positions along a dimension that an index selects, in order."""
+    """The slices of a dimension at the numbers in ``index``."""
     dim, count = wrap_dim(dim, input.dim()), input.sparse_dim()
-    wanted = array_of(index)
+    numbers = array_of(index)
     n = input.shape[dim]
-    if wanted.size and (wanted.min() < -n or wanted.max() >= n):
+    if numbers.size and (numbers.min() < -n or numbers.max() >= n):
         raise IndexError(f"index_select(): index contains a number out of range for dimension of size {n}")
-    size = [len(wanted) if d == dim else m for d, m in enumerate(input.shape)]
+    size = [len(numbers) if d == dim else m for d, m in enumerate(input.shape)]
 
     def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
         torch = names_of("torch")
@@ -186,19 +186,22 @@ def index_select(input: SparseTensor, dim: int, index: Tensor, **_: Any) -> Tens
 
     with without_recording():
         if dim >= count:
-            made = sparse(input.coordinates, input.elements.index_select(dim - count + 1, index), size, input.coalesced)
+            result = sparse(
+                input.coordinates, input.elements.index_select(dim - count + 1, index), size, input.coalesced
+            )
         else:
-            made = _picked(coalesced(input), dim, wanted % max(n, 1), size)
-    shown = {"dim": dim, "index": index, "self_sym_sizes": tuple(input.shape)}
-    return pulled("IndexSelectBackward0", made, [input], pull, **shown)
+            result = _selected(coalesced(input), dim, numbers % max(n, 1), size)
+    return pulled(
+        "IndexSelectBackward0", result, [input], pull, dim=dim, index=index, self_sym_sizes=tuple(input.shape)
+    )
 
 
-def _picked(t: SparseTensor, dim: int, wanted: np.ndarray, size: Sequence[int]) -> SparseTensor:
+def _selected(t: SparseTensor, dim: int, index: np.ndarray, size: Sequence[int]) -> SparseTensor:
     coordinates = array_of(t.coordinates)
     order = np.argsort(coordinates[dim], kind="stable")
     row = coordinates[dim][order]
-    starts, ends = np.searchsorted(row, wanted), np.searchsorted(row, wanted, side="right")
-    new, found = runs(starts, ends - starts)
+    starts, ends = np.searchsorted(row, index), np.searchsorted(row, index, side="right")
+    new, found = concatenated_ranges(starts, ends - starts)
     kept = order[found]
     rows = [new if d == dim else row[kept] for d, row in enumerate(coordinates)]
     return sparse(from_array(np.stack(rows)), t.elements.index_select(0, from_array(kept)), size, False)
@@ -210,21 +213,21 @@ def unbind(input: SparseTensor, dim: int = 0) -> tuple[Tensor, ...]:
     return tuple(select(input, dim, i) for i in range(input.shape[wrap_dim(dim, input.dim())]))
 
 
-# ---------------------------------------------------------------- joined
+# ---------------------------------------------------------------- concatenation
 
 
 @rule("cat", "concat", "concatenate")
 def cat(tensors: Sequence[Any], dim: int = 0, **_: Any) -> Tensor:
-    """Sparse tensors one after the other along a dimension."""
+    """The concatenation of sparse tensors along a dimension."""
     first = tensors[0]
     if not all(isinstance(t, SparseTensor) for t in tensors):
-        raise RuntimeError("cat(): sparse tensors can be joined with sparse ones only; convert the others first")
+        raise RuntimeError("cat(): sparse tensors can only be concatenated with sparse tensors")
     dim, count = wrap_dim(dim, first.dim()), first.sparse_dim()
     sizes = [t.shape[dim] for t in tensors]
     size = [sum(sizes) if d == dim else n for d, n in enumerate(first.shape)]
     starts = np.cumsum([0, *sizes[:-1]])
     if dim >= count:
-        raise RuntimeError("cat(): sparse tensors are joined along dimensions that have coordinates")
+        raise RuntimeError("cat(): sparse tensors can only be concatenated along sparse dimensions")
     with without_recording():
         parts = []
         for t, start in zip(tensors, starts):
@@ -232,20 +235,20 @@ def cat(tensors: Sequence[Any], dim: int = 0, **_: Any) -> Tensor:
             coordinates[dim] += start
             parts.append(coordinates)
         elements = names_of("torch")["cat"]([t.elements for t in tensors])
-        made = sparse(from_array(np.concatenate(parts, 1)), elements, size, False)
+        result = sparse(from_array(np.concatenate(parts, 1)), elements, size, False)
         if dim == 0 and all(t.coalesced for t in tensors):
-            made = coalesced(made)
+            result = coalesced(result)
 
     def pull(grad: Tensor, _: Any) -> Gradients:
         part = grad.narrow_copy if isinstance(grad, SparseTensor) else grad.narrow
         return [partial(part, dim, int(start), n) for start, n in zip(starts, sizes)]
 
-    return pulled("CatBackward0", made, list(tensors), pull, dim=dim)
+    return pulled("CatBackward0", result, list(tensors), pull, dim=dim)
 
 
 @rule("stack")
 def stack(tensors: Sequence[Any], dim: int = 0, **_: Any) -> Tensor:
-    """Sparse tensors side by side along a new dimension."""
+    """The concatenation of sparse tensors along a new dimension."""
     return cat([unsqueeze(t, dim) for t in tensors], dim)
 
 
@@ -259,7 +262,7 @@ def _resized(t: SparseTensor, size: Sequence[int], sparse_dim: int, dense_dim: i
             f"{sparse_dim}, dense_dim = {dense_dim}"
         )
     if clear:
-        return nothing(size, t.dtype, sparse_dim)
+        return empty_coo(size, t.dtype, sparse_dim)
     if sparse_dim != t.sparse_dim() or tuple(size[sparse_dim:]) != tuple(t.shape[sparse_dim:]):
         raise RuntimeError("changing the number of sparse or dense dimensions on a non-empty tensor is not supported")
     if any(new < old for new, old in zip(size, t.shape)):
@@ -272,7 +275,7 @@ def _resized(t: SparseTensor, size: Sequence[int], sparse_dim: int, dense_dim: i
     names="Tensor.sparse_resize_", errors="own",
 )  # fmt: skip
 def sparse_resize_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) -> Tensor:
-    """Gives a sparse tensor a larger size in place, without moving its elements.
+    """Changes the size of a sparse tensor in place to a larger one; the coordinates of elements stay the same.
 
     Raises:
         NotImplementedError: for a tensor that is not sparse.
@@ -286,7 +289,7 @@ def sparse_resize_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim
     names="Tensor.sparse_resize_and_clear_", errors="own",
 )  # fmt: skip
 def sparse_resize_and_clear_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) -> Tensor:
-    """Gives a sparse tensor another size in place, and takes all elements from it.
+    """Changes the size of a sparse tensor in place, and removes all elements.
 
     Raises:
         NotImplementedError: for a tensor that is not sparse.

@@ -25,17 +25,17 @@ from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types import dtype as dtypes
 from compat._core.types.dtype import dtype as Dtype
-from compat._core.types.errors import refusal
+from compat._core.types.errors import refusal, wrap_dim
 from compat._core.types.memory_format import LAYOUTS
 from compat._operators.tensor.format import sparse_text
 
 _plain: Any = Tensor
 _NO_VALUES = "Cannot access data pointer of Tensor that doesn't have storage"
-#: The missing operations that PyTorch's error messages name, if not the called one.
-_ENDS_IN = {
+#: The missing operators that PyTorch's messages name instead of the called ones.
+_NAMED_INSTEAD = {
     "aten::mean": "aten::mean.dim", "aten::squeeze": "aten::as_strided", "aten::slice.Tensor": "aten::as_strided",
 }  # fmt: skip
-#: For functions that create a tensor like another one: the missing operation that PyTorch's errors name.
+#: The missing operators that PyTorch's messages name for functions that create a tensor like another one.
 _FILLED_BY = {
     "ones_like": "fill_.Scalar", "full_like": "fill_.Scalar", "rand_like": "uniform_", "randn_like": "normal_",
     "randint_like": "random_.from",
@@ -43,7 +43,7 @@ _FILLED_BY = {
 
 
 class AnySparse(LayoutTensor):
-    """The base of sparse tensors: elements and their positions.
+    """The base class of sparse tensors: elements and their positions.
 
     Attributes:
         coordinates: int64, of shape (sparse dimensions, count).
@@ -54,7 +54,7 @@ class AnySparse(LayoutTensor):
     elements: Tensor
     coalesced: bool
 
-    def alike(self, elements: Tensor, coalesced: bool | None = None) -> AnySparse:
+    def replace_elements(self, elements: Tensor, coalesced: bool | None = None) -> AnySparse:
         """A leaf with other elements at the same positions."""
         raise NotImplementedError
 
@@ -67,7 +67,7 @@ class AnySparse(LayoutTensor):
 
 
 class SparseTensor(AnySparse):
-    """A tensor of layout ``torch.sparse_coo``; made by ``torch.sparse_coo_tensor`` and ``Tensor.to_sparse``.
+    """A tensor of layout ``torch.sparse_coo``; created by ``torch.sparse_coo_tensor`` and ``Tensor.to_sparse``.
 
     Attributes:
         coordinates: int64, of shape (sparse dimensions, count).
@@ -92,8 +92,8 @@ class SparseTensor(AnySparse):
     @classmethod
     def refused(cls, call: Call) -> Exception:
         """The error for an operation without a rule."""
-        shown = operation(call)
-        return refusal(_ENDS_IN.get(shown, shown))
+        name = operation(call)
+        return refusal(_NAMED_INSTEAD.get(name, name))
 
     @classmethod
     def like(cls, name: str, input: Tensor, dtype: Dtype | None) -> Tensor:
@@ -101,12 +101,12 @@ class SparseTensor(AnySparse):
         assert isinstance(input, SparseTensor)
         if name in _FILLED_BY:
             raise refusal(f"aten::{_FILLED_BY[name]}")
-        return nothing(input.shape, dtype or input.dtype, input.sparse_dim())
+        return empty_coo(input.shape, dtype or input.dtype, input.sparse_dim())
 
     @classmethod
     def new(cls, name: str, input: Tensor, size: Sequence[int], dtype: Dtype | None) -> Tensor:
         """A sparse tensor without elements."""
-        return nothing(tuple(size), dtype or input.dtype)
+        return empty_coo(tuple(size), dtype or input.dtype)
 
     # ---------------------------------------------------------------- properties
 
@@ -129,7 +129,7 @@ class SparseTensor(AnySparse):
         return self.coalesced
 
     def _coalesced_(self, coalesced: bool) -> SparseTensor:
-        """Sets whether they are, unchecked."""
+        """Sets ``is_coalesced()``, unchecked."""
         self.coalesced = bool(coalesced)
         return self
 
@@ -149,12 +149,12 @@ class SparseTensor(AnySparse):
         self._check_coalesced("indices")
         return self._indices()
 
-    def _check_coalesced(self, wanted: str) -> None:
+    def _check_coalesced(self, part: str) -> None:
         if not self.coalesced:
-            raise RuntimeError(f"Cannot get {wanted} on an uncoalesced tensor, please call .coalesce() first")
+            raise RuntimeError(f"Cannot get {part} on an uncoalesced tensor, please call .coalesce() first")
 
     def stride(self, dim: int | None = None) -> Any:
-        """Zeros, as there is no strided memory."""
+        """Zeros, since the tensor has no strided memory."""
         return (0,) * self.dim() if dim is None else 0
 
     def type(self, dtype: Any = None, *more: Any, **named: Any) -> Any:
@@ -184,7 +184,7 @@ class SparseTensor(AnySparse):
         """The tensor itself."""
         return self
 
-    def alike(self, elements: Tensor, coalesced: bool | None = None) -> SparseTensor:
+    def replace_elements(self, elements: Tensor, coalesced: bool | None = None) -> SparseTensor:
         """A leaf with other elements at the same positions."""
         return sparse(self.coordinates, elements, self.shape, self.coalesced if coalesced is None else coalesced)
 
@@ -222,7 +222,7 @@ def sparse(coordinates: Tensor, elements: Tensor, size: Sequence[int], coalesced
     Args:
         coordinates: int64, of shape (sparse dimensions, count).
         elements: of shape (count, *dense dimensions).
-        size: its size.
+        size: the size of the tensor.
         coalesced: whether the coordinates are sorted and unique.
     """
     return SparseTensor.of_parts(
@@ -231,19 +231,32 @@ def sparse(coordinates: Tensor, elements: Tensor, size: Sequence[int], coalesced
     )  # fmt: skip
 
 
-def nothing(size: Sequence[int], dtype: Dtype, sparse_dim: int | None = None) -> SparseTensor:
+def empty_coo(size: Sequence[int], dtype: Dtype, sparse_dim: int | None = None) -> SparseTensor:
     """A sparse tensor without elements."""
     count = len(size) if sparse_dim is None else sparse_dim
     coordinates = from_array(np.zeros((count, 0), np.int64))
     return sparse(coordinates, names_of("torch")["zeros"]((0, *size[count:]), dtype=dtype), size, True)
 
 
-def places_of(t: SparseTensor) -> np.ndarray:
+def flat_indices(t: SparseTensor) -> np.ndarray:
     """The flat, row-major index of each element in the sparse dimensions."""
-    return flat(array_of(t.coordinates), t.shape[: t.sparse_dim()])
+    return ravel_index(array_of(t.coordinates), t.shape[: t.sparse_dim()])
 
 
-def flat(coordinates: np.ndarray, size: Sequence[int]) -> np.ndarray:
+def checked_index(t: Tensor, dim: int, index: Any) -> tuple[int, int]:
+    """A dimension and an index along it, both as non-negative numbers.
+
+    Raises:
+        IndexError: if one of them is out of range.
+    """
+    dim, index = wrap_dim(dim, t.dim()), int(index)
+    n = t.shape[dim]
+    if not -n <= index < n:
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(t.shape)} at dimension {dim}")
+    return dim, index % n
+
+
+def ravel_index(coordinates: np.ndarray, size: Sequence[int]) -> np.ndarray:
     """Coordinates as flat, row-major indices."""
     found = np.zeros(coordinates.shape[1], np.int64)
     for row, n in zip(coordinates, size):
@@ -251,65 +264,65 @@ def flat(coordinates: np.ndarray, size: Sequence[int]) -> np.ndarray:
     return found
 
 
-def unflat(places: np.ndarray, size: Sequence[int]) -> np.ndarray:
+def unravel_index(indices: np.ndarray, size: Sequence[int]) -> np.ndarray:
     """The coordinates of flat, row-major indices."""
     rows = []
     for n in reversed(size):
-        places, row = np.divmod(places, max(n, 1))
+        indices, row = np.divmod(indices, max(n, 1))
         rows.append(row)
-    return np.stack(rows[::-1]) if rows else np.zeros((0, len(places)), np.int64)
+    return np.stack(rows[::-1]) if rows else np.zeros((0, len(indices)), np.int64)
 
 
-def summed(elements: Tensor, where: np.ndarray, count: int) -> Tensor:
-    """Sums elements at equal positions: ``where`` is the position of each."""
+def segment_sum(elements: Tensor, segments: np.ndarray, count: int) -> Tensor:
+    """The sums of the elements of each of ``count`` segments, given the segment of each element."""
     total = elements.new_zeros((count, *elements.shape[1:]))
     if elements.dtype is dtypes.bool_:
-        return total.to(dtypes.int64).index_add(0, from_array(where), elements.to(dtypes.int64)).to(dtypes.bool_)
-    return total.index_add(0, from_array(where), elements)
+        return total.to(dtypes.int64).index_add(0, from_array(segments), elements.to(dtypes.int64)).to(dtypes.bool_)
+    return total.index_add(0, from_array(segments), elements)
 
 
-def added_up(places: np.ndarray, elements: Tensor, lengths: Sequence[int], size: Sequence[int]) -> SparseTensor:
-    """A coalesced tensor from elements and their positions, with elements at equal positions summed.
+def coalesced_from(indices: np.ndarray, elements: Tensor, lengths: Sequence[int], size: Sequence[int]) -> SparseTensor:
+    """A coalesced tensor from elements and their positions; elements at equal positions are summed.
 
     Args:
-        places: flat, row-major indices in ``lengths``, the sizes of the sparse dimensions.
+        indices: flat, row-major indices in ``lengths``, the sizes of the sparse dimensions.
         size: the size of the tensor.
     """
-    found, where = np.unique(places, return_inverse=True)
+    found, segments = np.unique(indices, return_inverse=True)
     with without_recording():
-        total = summed(elements, where.reshape(-1), len(found))
-    return sparse(from_array(unflat(found, lengths)), total, size, True)
+        total = segment_sum(elements, segments.reshape(-1), len(found))
+    return sparse(from_array(unravel_index(found, lengths)), total, size, True)
 
 
-def runs(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Concatenated ranges: ``counts`` numbers each, from ``starts``.
+def concatenated_ranges(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of ranges, given the first number and the length of each.
 
     Returns:
-        The range index of each number, and the numbers.
+        The index of the range of each number, and the numbers.
     """
-    which = np.repeat(np.arange(len(counts)), counts)
-    return which, np.arange(len(which)) - (np.cumsum(counts) - counts - starts)[which]
+    ranges = np.repeat(np.arange(len(counts)), counts)
+    return ranges, np.arange(len(ranges)) - (np.cumsum(counts) - counts - starts)[ranges]
 
 
 Sparse = TypeVar("Sparse", bound=AnySparse)
 
 
 def coalesced(t: Sparse) -> Sparse:
-    """The tensor coalesced and detached."""
+    """The tensor, detached and coalesced."""
     if t.coalesced:
         return t
     return cast(Sparse, _coalesced(t.as_coo()))
 
 
 def _coalesced(t: SparseTensor) -> SparseTensor:
-    return added_up(places_of(t), t.elements, t.shape[: t.sparse_dim()], t.shape)
+    return coalesced_from(flat_indices(t), t.elements, t.shape[: t.sparse_dim()], t.shape)
 
 
 def dense(t: SparseTensor) -> Tensor:
     """The dense tensor, detached."""
     size, count = t.shape, t.sparse_dim()
     with without_recording():
-        return summed(t.elements, places_of(t), prod(size[:count])).reshape(size)
+        return segment_sum(t.elements, flat_indices(t), prod(size[:count])).reshape(size)
 
 
 SparseTensor.__name__ = SparseTensor.__qualname__ = "Tensor"

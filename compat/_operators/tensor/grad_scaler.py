@@ -17,7 +17,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
 from compat._core.types import dtype as dtypes
 from compat._core.types.dtype import dtype as Dtype
-from compat._core.types.errors import wrong_argument
+from compat._core.types.errors import lacks, wrong_argument
 
 
 def _check_number(name: str, t: Tensor, dtype: Dtype = dtypes.float32) -> None:
@@ -51,8 +51,7 @@ def amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf:
     _check_number("found_inf", found_inf)
     for grad in self:
         if not grad.dtype.is_floating_point:
-            kind = grad.dtype.scalar_name
-            raise NotImplementedError(f"\"_amp_foreach_non_finite_check_and_unscale_cpu\" not implemented for '{kind}'")
+            raise lacks("_amp_foreach_non_finite_check_and_unscale_cpu", grad.dtype)
     with no_grad():
         found, factor = found_inf.reshape(()), inv_scale.reshape(())
         for grad in self:

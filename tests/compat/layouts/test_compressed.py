@@ -22,26 +22,26 @@ def _dense(*size: int) -> Any:
     return torch.where(x.abs() > 0.5, x, 0.0)
 
 
-def _made(x: Any, layout: Any, **named: Any) -> Any:
+def _sparse(x: Any, layout: Any, **named: Any) -> Any:
     blocks = {"blocksize": (2, 2)} if "bs" in str(layout) else {}
     return x.to_sparse(layout=layout, **blocks, **named)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_conversion_to_a_layout_and_back_keeps_all(layout: Any) -> None:
+def test_conversion_to_a_layout_and_back_is_exact(layout: Any) -> None:
     x = _dense(4, 6)
-    s = _made(x, layout)
+    s = _sparse(x, layout)
     assert s.layout is layout and torch.equal(s.to_dense(), x) and torch.equal(s.to_sparse().to_dense(), x)
     ones = torch.where(torch.ones(2, 4, 6, dtype=torch.bool), x, x)
-    batch = _made(ones, layout)
+    batch = _sparse(ones, layout)
     assert batch.crow_indices().shape[0] == 2 if "r" in str(layout)[-1] else batch.ccol_indices().shape[0] == 2
     assert torch.equal(batch.to_dense(), ones)
-    wide = _made(x[..., None].expand(4, 6, 3), layout, dense_dim=1)
+    wide = _sparse(x[..., None].expand(4, 6, 3), layout, dense_dim=1)
     assert wide.dense_dim() == 1 and torch.equal(wide.to_dense()[..., 2], x)
     for target in LAYOUTS:
         if "bs" in str(layout) and "bs" not in str(target):
             continue
-        again = _made(s, target)
+        again = _sparse(s, target)
         assert again.layout is target and torch.equal(again.to_dense(), x)
 
 
@@ -54,11 +54,11 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "with dense": lambda s, d: s * d,
     "sum": lambda s, d: s + s,
     "dense sum": lambda s, d: d + s,
-    "turned": lambda s, d: s.t() @ d,
+    "transpose": lambda s, d: s.t() @ d,
     "added": lambda s, d: torch.addmm(d @ d.t(), s, d.t(), beta=0.5, alpha=2),
     "difference": lambda s, d: s - s * 2,
     "copy": lambda s, d: s.clone(),
-    "part": lambda s, d: s.to_dense()[1],
+    "row": lambda s, d: s.to_dense()[1],
 }
 
 
@@ -67,18 +67,18 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 def test_values_and_gradients_are_those_of_dense_tensors(layout: Any, name: str) -> None:
     x, d = _dense(4, 6).requires_grad_(), _dense(4, 6).cos().requires_grad_()
     y, e = (t.detach().clone().requires_grad_() for t in (x, d))
-    s = _made(x, layout)
+    s = _sparse(x, layout)
     got, want = _FUNCTIONS[name](s, d), _FUNCTIONS[name](y, e)
     np.testing.assert_allclose(got.detach().to_dense().numpy(), want.detach().numpy(), rtol=ROUNDING)
     weights = torch.arange(1.0, 1 + want.numel(), dtype=torch.float64).reshape(want.shape)
-    wanted = torch.autograd.grad((want * weights).sum(), (y, e), allow_unused=True)
+    expected = torch.autograd.grad((want * weights).sum(), (y, e), allow_unused=True)
     (got.to_dense() * weights).sum().backward()
     kept = s.detach().to_dense().numpy() != 0
-    np.testing.assert_allclose(x.grad.numpy()[kept], wanted[0].numpy()[kept], rtol=ROUNDING)
-    if wanted[1] is not None:
+    np.testing.assert_allclose(x.grad.numpy()[kept], expected[0].numpy()[kept], rtol=ROUNDING)
+    if expected[1] is not None:
         found = d.grad.to_dense().numpy()
         mask = kept if d.grad.layout is layout else np.ones_like(kept)
-        np.testing.assert_allclose(found[mask], wanted[1].numpy()[mask], rtol=ROUNDING)
+        np.testing.assert_allclose(found[mask], expected[1].numpy()[mask], rtol=ROUNDING)
 
 
 def test_sparse_mm_with_a_reduction_has_gradients() -> None:
@@ -108,7 +108,7 @@ def test_gradients_flow_to_the_values_of_a_matrix() -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_files_keep_layout_and_parts(layout: Any) -> None:
-    s = _made(_dense(4, 6), layout)
+    s = _sparse(_dense(4, 6), layout)
     file = io.BytesIO()
     torch.save({"s": s}, file)
     file.seek(0)
@@ -116,7 +116,7 @@ def test_files_keep_layout_and_parts(layout: Any) -> None:
         assert again.layout is layout and torch.equal(again.to_dense(), s.to_dense()) and repr(again) == repr(s)
 
 
-def test_a_file_with_places_outside_is_refused() -> None:
+def test_a_file_with_indices_out_of_range_raises() -> None:
     s = torch.sparse_csr_tensor([0, 1], [7], [1.0], (1, 2))
     file = io.BytesIO()
     torch.save(s, file)

@@ -24,7 +24,7 @@ def test_golden(source: str, want: dict[str, Any]) -> None:
     assert_same(observe(torch, source), want)
 
 
-def _both(draw: Any, size: tuple[int, int]) -> tuple[Any, Any]:
+def _sparse_and_dense(draw: Any, size: tuple[int, int]) -> tuple[Any, Any]:
     """A sparse tensor with repeated indices, and its dense equivalent, both leaves."""
     count = draw.draw(st.integers(0, 6))
     rows = [draw.draw(st.lists(st.integers(0, n - 1), min_size=count, max_size=count)) for n in size]
@@ -46,13 +46,13 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "matrices, the second sparse": lambda s, t, d: d @ t.t(),
     "two sparse matrices": lambda s, t, d: s @ t.t(),
     "vector": lambda s, t, d: s @ d[0],
-    "turned": lambda s, t, d: s.t() @ d,
-    "part": lambda s, t, d: s[1] * t[0],
-    "places": lambda s, t, d: s.index_select(1, torch.tensor([2, 0, 2])),
-    "joined": lambda s, t, d: torch.cat([s, t]),
+    "transpose": lambda s, t, d: s.t() @ d,
+    "row": lambda s, t, d: s[1] * t[0],
+    "index_select": lambda s, t, d: s.index_select(1, torch.tensor([2, 0, 2])),
+    "concatenation": lambda s, t, d: torch.cat([s, t]),
     "power": lambda s, t, d: s**3,
     "sine": lambda s, t, d: (s / 2).sin(),
-    "total": lambda s, t, d: s.sum() * d.sum(),
+    "sum of all": lambda s, t, d: s.sum() * d.sum(),
 }
 
 
@@ -60,7 +60,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 @settings(max_examples=5, deadline=None)
 @given(data=st.data())
 def test_values_and_gradients_are_those_of_dense_tensors(name: str, data: Any) -> None:
-    (s, dense_s), (t, dense_t) = (_both(data, (3, 4)) for _ in range(2))
+    (s, dense_s), (t, dense_t) = (_sparse_and_dense(data, (3, 4)) for _ in range(2))
     d = (torch.arange(12, dtype=torch.float64).reshape(3, 4) / 8).requires_grad_()
     e = d.detach().clone().requires_grad_()
     got, want = _FUNCTIONS[name](s, t, d), _FUNCTIONS[name](dense_s, dense_t, e)
@@ -83,13 +83,13 @@ def dense_of_ones(s: Any) -> Any:
     return torch.sparse_coo_tensor(s._indices(), torch.ones(s._nnz()), s.shape).to_dense()
 
 
-def test_second_derivatives_go_through_products() -> None:
+def test_second_derivatives_of_products() -> None:
     v = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64, requires_grad=True)
     x = torch.tensor([[0.5, -1.0], [2.0, 0.25], [1.0, 3.0]], dtype=torch.float64, requires_grad=True)
-    places = torch.tensor([[0, 1, 2], [1, 0, 2]])
+    indices = torch.tensor([[0, 1, 2], [1, 0, 2]])
 
     def loss(v: Any, x: Any, dense: bool) -> Any:
-        a = torch.sparse_coo_tensor(places, v, (3, 3))
+        a = torch.sparse_coo_tensor(indices, v, (3, 3))
         return ((a.to_dense() @ x if dense else torch.sparse.mm(a, x)).tanh() ** 2).sum()
 
     for inputs in ((v,), (x,), (v, x)):
@@ -101,13 +101,13 @@ def test_second_derivatives_go_through_products() -> None:
             np.testing.assert_allclose(got.detach().numpy(), want.detach().numpy(), rtol=ROUNDING)
 
 
-def test_transforms_go_through_sparse_tensors() -> None:
+def test_transforms_of_sparse_tensors() -> None:
     x = torch.arange(6, dtype=torch.float64).reshape(3, 2) / 5
     v = torch.tensor([1.0, -2.0, 3.0], dtype=torch.float64)
-    places = torch.tensor([[0, 1, 1], [1, 0, 2]])
+    indices = torch.tensor([[0, 1, 1], [1, 0, 2]])
 
     def function(v: Any, x: Any, dense: bool) -> Any:
-        a = torch.sparse_coo_tensor(places, v, (3, 3))
+        a = torch.sparse_coo_tensor(indices, v, (3, 3))
         b = x.to_sparse()
         if dense:
             a, b = a.to_dense(), b.to_dense()
@@ -122,8 +122,8 @@ def test_transforms_go_through_sparse_tensors() -> None:
     agree(lambda f: torch.func.jvp(f, (v, x), (v * 2, x + 1)))
     agree(lambda f: torch.func.hessian(f)(v, x))
     batch = torch.stack([x, x + 1])
-    got = torch.func.vmap(lambda x: torch.sparse.mm(torch.sparse_coo_tensor(places, v, (3, 3)), x))(batch)
-    want = torch.sparse_coo_tensor(places, v, (3, 3)).to_dense() @ batch
+    got = torch.func.vmap(lambda x: torch.sparse.mm(torch.sparse_coo_tensor(indices, v, (3, 3)), x))(batch)
+    want = torch.sparse_coo_tensor(indices, v, (3, 3)).to_dense() @ batch
     np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=ROUNDING)
     with torch.autograd.forward_ad.dual_level():
         dual = torch.autograd.forward_ad.make_dual(x, x + 1)
@@ -172,8 +172,8 @@ def test_sparse_embedding_steps_change_only_used_rows(kind: Any) -> None:
         optimizer.zero_grad()
         table(torch.tensor([1, 4, 1])).pow(2).sum().backward()
         optimizer.step()
-    moved = (table.weight.detach() != before).any(1).tolist()
-    assert moved == [False, True, False, False, True]
+    changed = (table.weight.detach() != before).any(1).tolist()
+    assert changed == [False, True, False, False, True]
 
 
 def test_sparse_tensors_are_imported_on_first_use() -> None:

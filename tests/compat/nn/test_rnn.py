@@ -49,7 +49,7 @@ def test_nonrecurrent_products_are_outside_the_loops(mode: int, gates: int, kept
     assert "logistic" not in _primitives(_loop(backward))
 
 
-def test_transforms_reach_through() -> None:
+def test_vmap_and_grad_of_networks() -> None:
     """A batch of networks by ``vmap`` equals one after the other, and ``func.grad`` equals ``backward``."""
     torch.manual_seed(0)
     net = torch.nn.LSTM(3, 4)
@@ -63,7 +63,7 @@ def test_transforms_reach_through() -> None:
     assert float((leaf.grad - gradient).abs().max()) < 1e-6
 
 
-def test_other_lengths_in_a_batch_compile_no_other_network() -> None:
+def test_other_lengths_in_a_batch_do_not_compile() -> None:
     """Batch sizes are data, not part of the program."""
     from compat._operators.nn.rnn import rnn_layer
 

@@ -23,7 +23,7 @@ def test_golden(source: str, want: dict[str, Any]) -> None:
 # ---------------------------------------------------------------- Einstein summation
 
 
-def test_any_equation_is_numpys() -> None:
+def test_einsum_equals_numpys() -> None:
     rng = np.random.default_rng(0)
     for _ in range(60):
         sizes = {c: int(rng.integers(1, 4)) for c in "abcde"}
@@ -70,7 +70,7 @@ def _as_heads(x: Any) -> Any:
         lambda x: F.embedding_bag(torch.tensor([[0, 1], [3, 3]]), x, mode="mean"),
     ],
 )
-def test_derivatives_are_differences(f: Callable[[Any], Any]) -> None:
+def test_derivatives_equal_finite_differences(f: Callable[[Any], Any]) -> None:
     assert_derivatives(torch, f, X)
 
 
@@ -119,7 +119,7 @@ def test_a_causal_transformer_ignores_later_tokens() -> None:
     assert not np.allclose(a[0, 3:].detach().numpy(), b[0, 3:].detach().numpy())
 
 
-def test_layers_of_a_stack_have_parameters_of_their_own() -> None:
+def test_layers_of_a_stack_have_separate_parameters() -> None:
     model = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(4, 1, 4), 2, enable_nested_tensor=False)
     first, second = (layer.linear1.weight for layer in model.layers)
     assert first is not second
@@ -129,7 +129,7 @@ def test_layers_of_a_stack_have_parameters_of_their_own() -> None:
 # ---------------------------------------------------------------- losses
 
 
-def test_ctc_adds_up_all_ways_to_spread_the_labels() -> None:
+def test_ctc_sums_over_all_alignments() -> None:
     probabilities = np.random.default_rng(2).dirichlet(np.ones(3), 4)
     total = 0.0
     for path in np.ndindex(3, 3, 3, 3):

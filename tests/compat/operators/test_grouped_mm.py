@@ -13,7 +13,7 @@ def pieces(t: torch.Tensor, ends: list[int], dim: int) -> list[torch.Tensor]:
 
 
 def by_groups(a: torch.Tensor, b: torch.Tensor, ends: list[int]) -> torch.Tensor:
-    """The same, group by group; the groups cover the whole."""
+    """The products group by group; the groups cover all indices."""
     if a.dim() == 2 and b.dim() == 3:
         return torch.cat([x @ w for x, w in zip(pieces(a, ends, 0), b)])
     if a.dim() == 3:
@@ -26,7 +26,7 @@ def by_groups(a: torch.Tensor, b: torch.Tensor, ends: list[int]) -> torch.Tensor
     [((7, 4), (3, 4, 5), [2, 2, 7]), ((3, 6, 4), (4, 7), [1, 4, 7]), ((6, 8), (8, 5), [3, 5, 8])],
     ids=["rows", "columns", "both"],
 )
-def test_it_is_the_product_of_each_group(a: tuple[int, ...], b: tuple[int, ...], ends: list[int]) -> None:
+def test_products_of_groups(a: tuple[int, ...], b: tuple[int, ...], ends: list[int]) -> None:
     torch.manual_seed(0)
     x, w = torch.randn(a, requires_grad=True), torch.randn(b, requires_grad=True)
     found = grouped_mm(x, w, offs=torch.tensor(ends, dtype=torch.int32))
@@ -38,7 +38,7 @@ def test_it_is_the_product_of_each_group(a: tuple[int, ...], b: tuple[int, ...],
     assert found.grad_fn.name() == "GroupedMmBackward0"
 
 
-def test_without_groups_it_is_a_batch_and_rows_after_the_last_group_are_zeros() -> None:
+def test_batches_without_groups_and_rows_after_the_last_group() -> None:
     a, b = torch.randn(2, 3, 4), torch.randn(2, 4, 5)
     torch.testing.assert_close(grouped_mm(a, b), a @ b)
     assert grouped_mm(a[0], b, offs=torch.tensor([1, 2], dtype=torch.int32))[2].eq(0).all()

@@ -42,13 +42,13 @@ def test_resampling_is_linear_and_its_gradient_the_transpose(mode: str, size: tu
     np.testing.assert_allclose(got.numpy().reshape(30, 30), ct.reshape(30, -1) @ matrix.T, rtol=1e-9, atol=1e-12)
 
 
-def test_shuffles_undo_each_other() -> None:
+def test_pixel_unshuffle_inverts_pixel_shuffle() -> None:
     x = torch.arange(2 * 8 * 3 * 4).reshape(2, 8, 3, 4)
     assert torch.equal(F.pixel_unshuffle(F.pixel_shuffle(x, 2), 2), x)
     assert torch.equal(F.channel_shuffle(F.channel_shuffle(x, 2), 4), x)
 
 
-def test_an_identity_grid_reads_the_image() -> None:
+def test_an_identity_grid_samples_the_image() -> None:
     x = torch.tensor(np.random.default_rng(0).standard_normal((1, 2, 4, 5)))
     grid = F.affine_grid(torch.eye(2, 3, dtype=torch.float64)[None], (1, 2, 4, 5), align_corners=True)
     for mode in ("bilinear", "nearest", "bicubic"):

@@ -63,7 +63,7 @@ def test_errors_are_pytorchs(call: Any, error: type[Exception], message: str) ->
         call(torch.tensor(SINGULAR))
 
 
-def test_the_error_comes_at_the_call_and_info_without_one() -> None:
+def test_errors_are_raised_by_the_call_or_reported_by_info() -> None:
     x = torch.tensor(SINGULAR) + torch.zeros(2, 2)  # not computed yet
     with pytest.raises(torch.linalg.LinAlgError):
         torch.linalg.inv(x)
@@ -96,7 +96,7 @@ def test_nodes_and_their_saved_tensors(call: Any, name: str, saved: set[str]) ->
     assert all(getattr(node, f"_saved_{a}") is not None for a in saved)
 
 
-def test_results_lie_in_columns() -> None:
+def test_results_are_column_major() -> None:
     x = square(2, grad=False)
     assert torch.linalg.inv(x).stride() == (9, 1, 3)
     assert torch.linalg.cholesky(x @ x.mT).stride() == (9, 1, 3)
@@ -112,7 +112,7 @@ def test_equal_eigenvalues_and_singular_values_have_gradients() -> None:
 
 
 @pytest.mark.parametrize("mode", ["complete", "r"])
-def test_undetermined_factors_raise_in_backward(mode: str) -> None:
+def test_modes_without_a_derivative_raise_in_backward(mode: str) -> None:
     x = torch.ones(3, 2, requires_grad=True)
     found = torch.linalg.qr(x, mode).R
     assert found.grad_fn.name() == "LinalgQrBackward0"
@@ -120,11 +120,11 @@ def test_undetermined_factors_raise_in_backward(mode: str) -> None:
         found.sum().backward()
 
 
-def test_gradients_by_factors() -> None:
+def test_gradients_of_functions_of_factors() -> None:
     # d logdet(A) = inv(A).T, in both modes.
     a = positive()
-    wanted = np.linalg.inv(a.detach().numpy())
-    ways = {
+    expected = np.linalg.inv(a.detach().numpy())
+    functions = {
         "logdet": lambda: torch.logdet(a),
         "slogdet": lambda: torch.linalg.slogdet(a).logabsdet,
         "cholesky": lambda: 2 * torch.linalg.cholesky(a).diagonal().log().sum(),
@@ -136,9 +136,9 @@ def test_gradients_by_factors() -> None:
         "eig": lambda: torch.linalg.eigvals(a).log().sum().real,
         "matrix_exp": lambda: torch.logdet(a) + 0 * torch.linalg.matrix_exp(a / 9).sum(),
     }
-    for name, way in ways.items():
-        (gradient,) = torch.autograd.grad(way(), a)
-        np.testing.assert_allclose(gradient.numpy(), wanted, rtol=1e-9, atol=1e-12, err_msg=name)
+    for name, function in functions.items():
+        (gradient,) = torch.autograd.grad(function(), a)
+        np.testing.assert_allclose(gradient.numpy(), expected, rtol=1e-9, atol=1e-12, err_msg=name)
 
 
 def test_second_derivatives_of_a_solution() -> None:
@@ -152,15 +152,15 @@ def test_second_derivatives_of_a_solution() -> None:
         assert torch.autograd.gradgradcheck(solve, (a, b))
 
 
-def test_transforms_reach_through() -> None:
+def test_transforms_of_linear_algebra() -> None:
     x = square(4, grad=False)
     np.testing.assert_allclose(vmap(torch.linalg.inv)(x).numpy(), np.linalg.inv(x.numpy()), rtol=1e-10)
     _, tangent = jvp(torch.linalg.det, (x,), (torch.ones_like(x),))
-    wanted = np.linalg.det(x.numpy()) * np.linalg.inv(x.numpy()).sum((1, 2))
-    np.testing.assert_allclose(tangent.numpy(), wanted, rtol=1e-9)
+    expected = np.linalg.det(x.numpy()) * np.linalg.inv(x.numpy()).sum((1, 2))
+    np.testing.assert_allclose(tangent.numpy(), expected, rtol=1e-9)
 
 
-def test_a_call_seen_before_compiles_nothing_anew() -> None:
+def test_a_second_call_does_not_compile() -> None:
     from compat._operators.linalg.inverse_det import _inverse_of
 
     x = square(grad=False)
@@ -186,7 +186,7 @@ def test_named_results() -> None:
 
 @pytest.mark.parametrize("size", [(7, 4), (4, 7), (2, 5, 4)])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
-def test_decompositions_of_a_low_rank_by_random_products(size: tuple[int, ...], dtype: Any) -> None:
+def test_low_rank_decompositions(size: tuple[int, ...], dtype: Any) -> None:
     torch.manual_seed(0)
     left, right = torch.randn(*size[:-1], 2, dtype=dtype), torch.randn(*size[:-2], 2, size[-1], dtype=dtype)
     A = left @ right
@@ -200,7 +200,7 @@ def test_decompositions_of_a_low_rank_by_random_products(size: tuple[int, ...], 
     assert torch.pca_lowrank(A)[2].shape == (*size[:-2], size[-1], min(6, *size[-2:]))
 
 
-def test_decompositions_of_a_low_rank_draw_as_pytorch_does_and_check_their_arguments() -> None:
+def test_low_rank_decompositions_draw_pytorchs_numbers_and_check_arguments() -> None:
     A = torch.arange(12.0).view(4, 3)
     torch.manual_seed(0)
     torch.svd_lowrank(A.T, q=2)
@@ -221,14 +221,14 @@ def test_decompositions_of_a_low_rank_draw_as_pytorch_does_and_check_their_argum
         (lambda x: torch.linalg.eig(x).eigenvectors.real.sum(), "^linalg_eig_backward: The eigenvectors in the"),
     ],
 )  # fmt: skip
-def test_a_gradient_that_depends_on_the_phase_of_vectors_is_refused(call: Any, message: str) -> None:
+def test_gradients_that_depend_on_phases_raise(call: Any, message: str) -> None:
     rng = np.random.default_rng(0)
     x = torch.tensor(rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3)), requires_grad=True)
     with pytest.raises(RuntimeError, match=message):
         call(x).backward()
 
 
-def test_gradients_that_no_phase_changes_are_taken() -> None:
+def test_phase_invariant_gradients_are_accepted() -> None:
     rng = np.random.default_rng(0)
     x = torch.tensor(rng.normal(size=(2, 3)) + 1j * rng.normal(size=(2, 3)), requires_grad=True)
     left, values, right = torch.linalg.svd(x)

@@ -35,11 +35,11 @@ WEIGHT = torch.tensor([0.5, 2.0, 1.0, -1.0]).double()
         lambda x: F.rms_norm(x, (3,), x[0, 0]),
     ],
 )
-def test_derivatives_are_differences(f: Callable[[Any], Any]) -> None:
+def test_derivatives_equal_finite_differences(f: Callable[[Any], Any]) -> None:
     assert_derivatives(torch, f, X)
 
 
-def test_training_moves_the_running_statistics() -> None:
+def test_training_updates_the_running_statistics() -> None:
     mean, var = torch.zeros(4).double(), torch.ones(4).double()
     for momentum in (0.1, 0.2):
         before = mean.numpy().copy(), var.numpy().copy()
@@ -57,7 +57,7 @@ def test_running_statistics_are_unchanged_in_evaluation() -> None:
     assert mean.tolist() == [0.0] * 4
 
 
-def test_halves_are_normalized_in_single_precision() -> None:
+def test_16_bit_floats_are_normalized_in_single_precision() -> None:
     x = torch.tensor(X).half() * 300
     out = F.layer_norm(x, (4, 3)).double().numpy()
     wide = x.double().numpy()

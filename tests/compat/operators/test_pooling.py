@@ -20,7 +20,7 @@ def test_golden(source: str, want: dict[str, Any]) -> None:
     ("kernel", "stride", "padding", "dilation"), [(2, 2, 0, 1), (3, 2, 1, 1), (3, 3, 1, 1), (2, 1, 0, 2), (5, 2, 2, 1)]
 )
 def test_each_gradient_goes_to_its_maximum(kernel: int, stride: int, padding: int, dilation: int) -> None:
-    """Side by side, overlapping a little, overlapping a lot."""
+    """Windows that are adjacent, and that overlap a little or a lot."""
     x = torch.tensor(np.random.default_rng(0).standard_normal((2, 3, 9, 8)), requires_grad=True)
     out, indices = F.max_pool2d(x, kernel, stride, padding, dilation, return_indices=True)
     ct = np.random.default_rng(1).standard_normal(tuple(out.shape))

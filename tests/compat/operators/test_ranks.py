@@ -29,14 +29,14 @@ def test_the_mode_is_the_most_frequent_and_smallest(shape: tuple[int, ...]) -> N
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 100])
 @pytest.mark.parametrize("right", [False, True])
-def test_searchsorted_as_numpy_does_it(n: int, right: bool) -> None:
+def test_searchsorted_equals_numpys(n: int, right: bool) -> None:
     rng = np.random.default_rng(n)
     ordered, values = np.sort(rng.integers(0, 20, n)), rng.integers(-2, 22, 50)
     got = torch.searchsorted(torch.tensor(ordered), torch.tensor(values), right=right)
     np.testing.assert_array_equal(got.numpy(), np.searchsorted(ordered, values, "right" if right else "left"))
 
 
-def test_unique_can_be_undone() -> None:
+def test_inverse_indices_of_unique() -> None:
     x = np.random.default_rng(0).integers(0, 5, (6, 7))
     values, inverse, counts = torch.unique(torch.tensor(x), return_inverse=True, return_counts=True)
     np.testing.assert_array_equal(values[inverse].numpy(), x)

@@ -1,4 +1,4 @@
-"""Short-time Fourier transforms and their windows."""
+"""Fourier transforms and windows."""
 
 import warnings
 from typing import Any
@@ -12,6 +12,22 @@ from tests.compat.scripts import assert_same, cases, observe
 @pytest.mark.parametrize(("source", "want"), cases("signal"))
 def test_golden(source: str, want: dict[str, Any]) -> None:
     assert_same(observe(torch, source), want)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda x: torch.fft.ifftn(x, out=torch.empty(0)), RuntimeError, "fftn expects a complex output tensor"),
+        (lambda x: torch.fft.irfft2(x, out=x), RuntimeError, "irfftn expects a floating point output tensor"),
+        (lambda x: torch.fft.ihfftn(x, norm="none"), RuntimeError, 'Invalid normalization mode: "none"'),
+        (lambda x: torch.fft.ihfft2(x, dim=(0, 2)), IndexError, "Dimension out of range"),
+        (torch.fft.ihfftn, RuntimeError, "Only supports floating-point dtypes, but found: ComplexFloat"),
+        (torch.fft.rfftn, RuntimeError, "rfftn expects a real-valued input tensor, but got ComplexFloat"),
+    ],
+)
+def test_errors(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=f"^{message}"):
+        call(torch.ones(2, 2, dtype=torch.complex64))
 
 
 def test_frequencies_in_the_dtype_and_size_of_out() -> None:

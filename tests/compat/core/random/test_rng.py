@@ -1,4 +1,4 @@
-"""The samplers against numbers real PyTorch drew (golden/rng.json, written by golden/make_rng.py)."""
+"""The samplers, compared with the numbers of PyTorch (golden/rng.json, written by golden/make_rng.py)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _same_c_library() -> bool:
 SAME_C_LIBRARY = _same_c_library()
 
 
-# ---- what a step's name means here
+# ---- the steps of programs
 
 
 def _ramp(size: list[int], dtype: str) -> np.ndarray:
@@ -61,7 +61,7 @@ def _multinomial(engine: Engine, size: list[int], dtype: str, n_sample: int, rep
 
 
 def _layer(engine: Engine, kind: str, arguments: list[int]) -> np.ndarray:
-    """A layer's parameters, one after another, following the module's documentation."""
+    """The parameters of a layer, concatenated, as the documentation of ``samplers`` describes them."""
     parts: list[np.ndarray] = []
 
     def draw(bound: float, *shapes: tuple[int, ...]) -> None:
@@ -129,7 +129,7 @@ def _run(engine: Engine, name: str, arguments: dict[str, Any]) -> np.ndarray:
     return STEPS.get(name, getattr(random, name, None))(engine, **arguments)
 
 
-# ---- the programs
+# ---- programs and errors
 
 
 def _check_state(engine: Engine, result: dict[str, Any]) -> None:
@@ -149,15 +149,15 @@ def _check_values(value: np.ndarray, result: dict[str, Any]) -> None:
     if "all" in result and not SAME_C_LIBRARY:
         raw = np.frombuffer(base64.b64decode(result["all"]), value.dtype).reshape(value.shape)
         wide = np.complex128 if value.dtype.kind == "c" else np.float64
-        # functions with an error in the last bit, composed; rounding to fewer bits may then differ
+        # compositions of functions with an error in the last bit, after which rounding may differ
         np.testing.assert_allclose(
             value.astype(wide), raw.astype(wide), rtol=16 * float(ml_dtypes.finfo(value.dtype).eps)
         )
         return
     if "head" in result:
         head = value.ravel()[:4]
-        shown = head.view(head.real.dtype) if value.dtype.kind == "c" else head
-        assert shown.tolist() == result["head"]
+        reals = head.view(head.real.dtype) if value.dtype.kind == "c" else head
+        assert reals.tolist() == result["head"]
     assert hashlib.sha256(value.tobytes()).hexdigest()[:16] == result["values"]
 
 
@@ -205,7 +205,7 @@ def test_reference_stream() -> None:
     assert Engine(5489).random32(10_000)[-1] == 4123659995
 
 
-def test_one_by_one_and_in_bulk() -> None:
+def test_words_one_by_one_and_in_blocks() -> None:
     whole = Engine(8).random32(2000)
     engine, parts = Engine(8), []
     for size in (1, 0, 3, 623, 624, 1, 700):
@@ -365,27 +365,27 @@ def test_c_function_at_the_ends() -> None:
     assert c_function("exp")(np.array([1e4, -1e4])).tolist() == [math.inf, 0.0]
 
 
-# ---- the rest
+# ---- long shuffles
 
 
 @pytest.mark.parametrize("n", [4096, 4097, 4200, 20_000, 100_000])
 def test_exchanges_in_batches(n: int) -> None:
-    """The batches of a long shuffle have the result of one exchange after another."""
+    """A long shuffle in batches has the result of single exchanges."""
     words = Engine(n).random32(n - 1).tolist()
     order = list(range(n))
-    for place, word in enumerate(words):
-        partner = place + word % (n - place)
-        order[place], order[partner] = order[partner], order[place]
+    for i, word in enumerate(words):
+        partner = i + word % (n - i)
+        order[i], order[partner] = order[partner], order[i]
     assert forward_shuffle(Engine(n), n).tolist() == order
 
 
 def test_long_permutations() -> None:
-    """The algorithm for very long shuffles, on a short one: each number goes to a random place among those so far."""
+    """The algorithm for very long shuffles, on a short one: each number is inserted at a random index."""
     engine = Engine(4)
     order = inside_out_shuffle(engine, 1000)
     assert sorted(order.tolist()) == list(range(1000))
-    draws = [word % (place + 1) for place, word in enumerate(Engine(4).random64(1000).tolist())]
-    last = max(place for place, draw in enumerate(draws) if draw == 0)
+    draws = [word % (i + 1) for i, word in enumerate(Engine(4).random64(1000).tolist())]
+    last = max(i for i, draw in enumerate(draws) if draw == 0)
     assert order[0] == last
     assert engine.next32() == Engine(4).random32(2001)[-1]
 
@@ -395,8 +395,8 @@ def test_warning_beyond_exact_integers() -> None:
         random.random(Engine(0), 3, np.float16, 0, 65504)
 
 
-def test_bulk_draws_match_single_ones() -> None:
-    """Samplers that draw ahead leave the engine in the state as if they had not."""
+def test_blocks_of_draws_match_single_ones() -> None:
+    """Samplers that draw in blocks leave the engine in the state after the numbers that they used."""
     rates = np.full(700, 30.0)
     whole, single = Engine(5), Engine(5)
     expected = [random.poisson(single, rates[:1])[0] for _ in rates]
@@ -404,7 +404,7 @@ def test_bulk_draws_match_single_ones() -> None:
     np.testing.assert_array_equal(whole.get_state(), single.get_state())
 
 
-def test_imports_nothing_else_of_compat() -> None:
+def test_samplers_import_no_other_module_of_compat() -> None:
     script = f"""
 import sys, types
 package = types.ModuleType("compat")
