@@ -18,7 +18,7 @@ from compat._core.tensor.torch_function import (
     _disabled_torch_function_impl,
     _is_torch_function_all_disabled,
     _is_torch_function_enabled,
-    _len_torch_function_stack,
+    local,
 )
 from compat._core.transforms import level_stack
 from compat._core.transforms.grad_mode import is_grad_enabled
@@ -113,6 +113,11 @@ def _get_default_device() -> str:
 def _is_alias_of(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors share memory."""
     return a._storage_ is b._storage_
+
+
+def _len_torch_function_stack() -> int:
+    """The number of entered modes."""
+    return len(local.modes)
 
 
 def _is_torch_function_mode_enabled() -> bool:

@@ -16,12 +16,7 @@ from typing import Any
 from compat._core.memory.guarded_storage import operation
 from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from compat._core.tensor.tensor import Tensor
-from compat._core.tensor.torch_function import (
-    DisableTorchFunction,
-    TorchFunctionMode,
-    is_tensor_method_or_property,
-    local,
-)
+from compat._core.tensor.torch_function import DisableTorchFunction, TorchFunctionMode, local
 from compat._core.transforms.grad_mode import mode
 from compat.fx._data_dependent_sizes import CountedSizes
 from compat.fx._traced_storages import FollowedValues
@@ -29,6 +24,7 @@ from compat.fx.graph import Graph
 from compat.fx.graph_module import GraphModule
 from compat.fx.node import Node
 from compat.nn.modules.module import Module
+from compat.overrides import is_tensor_method_or_property
 
 __all__ = ["ByBackend", "ExplainOutput", "GraphBreak", "Traced", "explain", "trace"]
 

@@ -233,7 +233,7 @@ told_arguments: dict[Callable[..., Any], Callable[[tuple], tuple]] = {}
 
 
 class _Documentation:
-    """The docstring of the function that an ``Overridable`` wraps: it may be set later."""
+    """The docstring of the function that an ``Overridable`` wraps, which may be set later."""
 
     def __init__(self, of_class: str | None):
         self.of_class = of_class
@@ -398,8 +398,9 @@ def enable() -> None:
     _enabled = True
     registry.exposing.append(_overridable)
     for name, found in list(vars(Tensor).items()):
-        if not isinstance(found, registry.Later):
-            _replace(Tensor, "Tensor", name, found)
+        made = found if isinstance(found, registry.Later) else _overridable(found, "Tensor", name)
+        if made is not found:
+            setattr(Tensor, name, made)
     for place, module in _modules():
         for name, found in list(vars(module).items()):
             _replace(module, place, name, found)
@@ -573,17 +574,7 @@ def _is_torch_function_all_disabled() -> bool:
     return local.none
 
 
-def _len_torch_function_stack() -> int:
-    """The number of entered modes."""
-    return len(local.modes)
-
-
 # ---------------------------------------------------------------- introspection
-
-
-def is_tensor_like(inp: Any) -> bool:
-    """Whether something is a tensor or overrides functions of them."""
-    return type(inp) is Tensor or hasattr(inp, "__torch_function__")
 
 
 @functools.cache
@@ -604,8 +595,3 @@ def resolve_name(f: Any) -> str | None:
             if value is f and type(f) is Overridable:
                 return f"torch.{name}" if place == "torch" else f"torch.{place}.{name}"
     return None
-
-
-def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
-    """Whether a function is one of ``Tensor``'s."""
-    return func.__name__ == "__get__" or any(v is func for v in vars(Tensor).values())
