@@ -16,7 +16,6 @@ from compat._core.tensor.torch_function import (
     DisableTorchFunction,
     DisableTorchFunctionSubclass,
     _disabled_torch_function_impl,
-    _is_torch_function_all_disabled,
     _is_torch_function_enabled,
     local,
 )
@@ -113,6 +112,11 @@ def _get_default_device() -> str:
 def _is_alias_of(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors share memory."""
     return a._storage_ is b._storage_
+
+
+def _is_torch_function_all_disabled() -> bool:
+    """Whether ``__torch_function__`` of types and modes is disabled."""
+    return local.none
 
 
 def _len_torch_function_stack() -> int:

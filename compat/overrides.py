@@ -23,6 +23,7 @@ from compat._core.tensor.torch_function import (
     has_torch_function,
     has_torch_function_unary,
     has_torch_function_variadic,
+    is_tensor_like,
     local,
     resolve_name,
 )
@@ -78,11 +79,6 @@ def enable_reentrant_dispatch() -> Iterator[None]:
         yield
     finally:
         local.subclasses, mode.grad = before, grad
-
-
-def is_tensor_like(inp: Any) -> bool:
-    """Whether something is a tensor or overrides functions of them."""
-    return type(inp) is Tensor or hasattr(inp, "__torch_function__")
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:

@@ -8,7 +8,7 @@ from numbers import Number
 from typing import Any
 
 from compat._core.tensor.namespace import torch
-from compat.overrides import is_tensor_like
+from compat._core.tensor.torch_function import is_tensor_like
 
 __all__ = [
     "broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec",

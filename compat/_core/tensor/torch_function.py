@@ -569,12 +569,12 @@ def _is_torch_function_enabled() -> bool:
     return local.subclasses
 
 
-def _is_torch_function_all_disabled() -> bool:
-    """Whether ``__torch_function__`` of types and modes is disabled."""
-    return local.none
-
-
 # ---------------------------------------------------------------- introspection
+
+
+def is_tensor_like(inp: Any) -> bool:
+    """Whether something is a tensor or overrides functions of them."""
+    return type(inp) is Tensor or hasattr(inp, "__torch_function__")
 
 
 @functools.cache
