@@ -39,8 +39,8 @@ def flush() -> None:
 def synchronize() -> None:
     """Runs the operations that all threads have recorded, and waits until requested windows are compiled.
 
-    Windows seen so far are compiled at their next occurrence, unless they run faster one by one: after three runs with
-    ``synchronize`` after each, further runs use the compiled programs.
+    Windows seen so far are compiled at their next occurrence, however small: after three runs with ``synchronize``
+    after each, further runs use the compiled programs.
     """
     _runtime.flush_all()
     _runtime.insist()

@@ -289,7 +289,7 @@ class Window:
 
     def ask(self, recording: Recording) -> None:
         """Requests compilation in the background, and schedules its use; not at the first occurrence."""
-        insisted = self.age < _age and self.gain() > 0
+        insisted = self.age < _age
         if not insisted and not due(self.seen, self.gain(), max(self._least, self._cost)):
             return
         self._takes = -1.0  # operations that have been compiled meanwhile take less
@@ -311,7 +311,7 @@ class Window:
         ``insist`` compiles it sooner, but not before as many calls as the window runs one by one at least, so that runs
         with ``insist`` in between round alike, however often windows occur.
         """
-        insisted = _age - self.age >= settings.warmup and self.seen > settings.warmup and self.gain() > 0
+        insisted = _age - self.age >= settings.warmup and self.seen > settings.warmup
         late = self.adopted is not None and self.adopted <= timeline.now
         return insisted or (late and self.seen > settings.warmup)
 
@@ -378,8 +378,7 @@ _age = 0
 
 
 def insist() -> None:
-    """Makes windows that have occurred so far compile at their next occurrence, however little that saves; those that
-    run faster one by one never are."""
+    """Makes windows that have occurred so far compile at their next occurrence, however small they are."""
     global _age
     _age += 1
 
