@@ -97,6 +97,26 @@ def test_waiting_for_compiling_disables_patience(monkeypatch: pytest.MonkeyPatch
     assert (report.stats.one_by_one, report.stats.compiles, report.stats.hits) == (2, 1, 1)
 
 
+def test_an_operation_is_compiled_once_for_arrays_and_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs.Executable, "light", lambda self: False)
+    add, x = executable(fnp.add, 2), np.arange(4, dtype=np.float32)
+    add.now([START, START], [])
+    other = executable(fnp.negative)
+    other.run(START)  # JAX's trace of the first is released
+    compiled: list[str] = []
+
+    def listen(event: str, *_: Any, **__: Any) -> None:
+        compiled.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        for operands in ([START, x], [x, START], [x, x]):
+            np.testing.assert_array_equal(np.asarray(add.now(operands, [])[0]), x + x)
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+    assert compiled == []
+
+
 def test_new_shapes_are_put_on_the_device_without_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jax.numpy, "array", None)
     array = np.arange(17.0)
