@@ -92,7 +92,7 @@ def _cores() -> int:
 
 
 def understand(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Order:
-    """Parses the options; exits with the parser's error for an unknown name."""
+    """Parses the options; exits with a parser error for an unknown name."""
     names = options.names or (list(QUICK_NAMES) if options.quick else ["training", "functional"])
     known = ("training", "functional", *NAMES, *FILES, *all_workloads())
     unknown = [n for n in names if n not in known]
@@ -125,7 +125,7 @@ def _split(text: str | None) -> tuple[str, ...]:
 
 
 def _sizes(workload: Workload, asked: Sequence[str] | None, series: bool) -> list[str]:
-    """The sizes of a workload to run: the requested ones that it has."""
+    """The requested sizes that a workload has."""
     if series:
         return workload.series_sizes()
     if asked is None:
@@ -217,7 +217,7 @@ def show(path: Path) -> Run:
     written = json.loads(path.read_text())
     wrong = problems(written, Run)
     if wrong:
-        raise SystemExit(f"{path} does not hold results of this form: {wrong[0]}")
+        raise SystemExit(f"{path} does not contain results of this form: {wrong[0]}")
     run: Run = restored(written, Run)
     for one in run.races:
         _print_race(one)
@@ -234,7 +234,7 @@ def _write(run: Run, path: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parses the command line and runs; returns the exit status, which does not depend on the numbers."""
-    # Before JAX starts: contestants in other processes need a part of an accelerator's memory.
+    # Before JAX starts, since contestants in other processes need a part of an accelerator's memory.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     command = list(sys.argv[1:] if arguments is None else arguments)
     parser = _parser()

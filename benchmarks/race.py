@@ -1,4 +1,4 @@
-"""One race: all contestants on one workload at one size, each in a process of its own, interleaved."""
+"""One race: all contestants on one workload at one size, each in a separate process, interleaved."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Rules:
         rounds: the number of turns of each contestant.
         turn_seconds: the duration of a turn; each contestant finds its number of steps for it.
         budget: seconds for all rounds together: with slow steps there are fewer rounds, but at least 3.
-        first_steps: the number of first steps whose losses are compared.
+        first_steps: the number of steps at the beginning whose losses are compared.
         tolerance: the largest difference of these, relative to the larger one.
         second_process: whether each contestant's first step is measured in a second process as well.
-        threads: for each contestant.
-        warm_steps, warm_seconds: each contestant runs so many steps before the rounds, or for so long.
+        threads: the number of threads of each contestant.
+        warm_steps, warm_seconds: the number of steps, or their time, that each contestant runs before the rounds.
         settle: idle seconds before each turn, in which the threads of the previous one go to sleep.
     """
 

@@ -26,7 +26,7 @@ class Failed(Exception):
 
 
 def environment(own: Mapping[str, str], threads: int, caches: Path) -> dict[str, str]:
-    """The environment of a process: its own variables, the same number of threads for all, and separate caches on disk.
+    """The environment of a process: its contestant's variables, a number of threads, and a folder for caches on disk.
 
     The folder determines whether a process is the first of its kind: frameworks keep their caches there from one
     process to the next.
@@ -61,7 +61,7 @@ class Worker:
 
     Args:
         contestant: its contestant.
-        orders: what it has to run.
+        orders: the training program to run.
         caches: the folder for the caches of frameworks.
         patience: the timeout for an answer, in seconds.
     """
@@ -80,7 +80,7 @@ class Worker:
 
         Raises:
             Absent: the contestant says that it cannot take part.
-            Failed: it raised an error, died, or timed out, and was killed for that.
+            Failed: if it raised an error, exited, or timed out, and was killed.
         """
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None
@@ -103,7 +103,7 @@ class Worker:
         return said
 
     def rest(self) -> None:
-        """Waits until the process is idle: background compilation is finished then."""
+        """Waits until the process is idle, and so background compilation is finished."""
         wait_until_idle(self._process.pid)
 
     def _last_words(self) -> str:

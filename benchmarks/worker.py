@@ -76,7 +76,7 @@ class Desk:
         return {"seconds": time.perf_counter() - start, "loss": loss}
 
     def settle(self, count: int) -> dict[str, Any]:
-        """Steps after which everything that recurs is compiled, as in a long training.
+        """Runs steps until all recurring windows are compiled, as in a long training.
 
         Without them compat compiles small windows after some hundred or thousand steps.
         """
@@ -100,7 +100,7 @@ class Desk:
         return (statistics or {}).get("peak_bytes_in_use")
 
     def cost(self) -> dict[str, Any]:
-        """The operations and bytes of one step, as XLA counts them; only the step in JAX knows them."""
+        """The operations and bytes of one step, as XLA counts them; only for the step in JAX."""
         return self.training.cost()
 
     def export(self, path: str) -> dict[str, Any]:

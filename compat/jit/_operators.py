@@ -1,7 +1,7 @@
 """The operators that TorchScript's code calls, as compat's functions: ``torch.linear``, ``ops.prim.NumToTensor``.
 
-Most are those of ``torch.ops.aten``. Here are the ones whose arguments differ from those of the public functions; the
-ones on numbers, strings, lists and dictionaries are in ``_values``.
+Most are those of ``torch.ops.aten``. This module defines those whose arguments differ from the public functions';
+``_values`` defines those on numbers, strings, lists and dictionaries.
 """
 
 from __future__ import annotations

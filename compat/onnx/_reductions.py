@@ -175,7 +175,7 @@ def _cdist(b: Builder, node: Any, x: Value, y: Value, p: float = 2.0, *rest: Any
 def _searchsorted(b: Builder, node: Any, first: Value, second: Any, *rest: Any, **named: Any) -> str:
     bounds, given = (first, second) if node.target._opname == "searchsorted" else (second, first)
     if bounds.tensor.dim() != 1 or not isinstance(given, Value):
-        raise NotImplementedError("boundaries of more than one dimension, or a number among them")
+        raise NotImplementedError("boundaries of more than one dimension, and number arguments")
     right = named.get("right", False) or named.get("side") == "right"
     kind = "LessOrEqual" if right else "Less"
     below = b.op(kind, bounds.to(b, given.tensor), b.op("Unsqueeze", given.name, b.ints(-1)))

@@ -135,7 +135,7 @@ def _embedding_bag(
     rows = b.op("Gather", weight.name, indices.name)
     if each is not None:
         rows = b.op("Mul", rows, b.op("Unsqueeze", each.name, b.ints(1)))
-    # The bag of a row: how many bags begin at it or before it, less one. Those of each bag are taken by a mask.
+    # The bag of a row is the number of bags that begin at or before it, minus one; masks select the rows of each bag.
     count = b.op("Range", b.integer(0), b.integer(indices.shape[0]), b.integer(1))
     starts = offsets.cast(b, "int64")
     begun = b.op("LessOrEqual", b.op("Unsqueeze", starts, b.ints(0)), b.op("Unsqueeze", count, b.ints(1)))
@@ -188,7 +188,7 @@ def _index(b: Builder, node: Any, x: Value, indices: Any) -> str:
     first = dims[0]
     if first == 0 or dims != [*range(first, first + len(dims))]:
         return found
-    # The dimensions of neighbouring indices are where these were.
+    # The dimensions of adjacent indices stay at their position.
     count = node.meta["val"].dim() - len(rest)
     places = [*range(count, count + first), *range(count), *range(count + first, count + len(rest))]
     return b.op("Transpose", found, perm=places)
@@ -297,7 +297,7 @@ def _flip(b: Builder, node: Any, x: Value, dims: Any) -> str:
     "native_channel_shuffle", "pixel_unshuffle",
 )  # fmt: skip
 def _moved(b: Builder, node: Any, x: Value, *args: Any, **kwargs: Any) -> str:
-    """Operators that move elements, and add zeros: by the places that they move the numbers from 1 on to.
+    """Operators that move elements and add zeros, translated by their result for the numbers from 1 on.
 
     Raises:
         NotImplementedError: for dynamic sizes, other than that of a batch whose rows are moved in the same way.
