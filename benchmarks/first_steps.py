@@ -26,10 +26,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.harness import ratios
-from benchmarks.team import ROOT, installed_kernels
+from benchmarks.worker_process import ROOT, installed_kernels
 from benchmarks.workloads.small import NEEDS, PROGRAMS
 
-#: Steps from here on are late: by then programs are compiled.
+#: Late steps begin here: by then programs are compiled.
 LATE = 300
 
 
@@ -111,8 +111,8 @@ def _row(name: str, ours: Sequence[Sample], theirs: Sequence[Sample]) -> tuple[f
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(PROGRAMS)} (all)")
-    parser.add_argument("--cores", type=int, default=0, help="how many processors a process may use (all)")
-    parser.add_argument("--steps", type=int, default=200, help="how many steps (200)")
+    parser.add_argument("--cores", type=int, default=0, help="the number of processors for each process (all)")
+    parser.add_argument("--steps", type=int, default=200, help="the number of steps (200)")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each library (3)")
     options = parser.parse_args()
     packages = [p for p in ("compat", "torch") if importlib.util.find_spec(p) is not None]

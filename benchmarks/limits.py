@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import Limits
-from benchmarks.team import ROOT, environment
 from benchmarks.worker import limit_to
+from benchmarks.worker_process import ROOT, environment
 
 RUNS = 10
 

@@ -16,8 +16,8 @@ from benchmarks.contestants import Absent, Contestant
 from benchmarks.harness import Spread, ratios, take_turns
 from benchmarks.processors import Watch
 from benchmarks.results import Limits, Mean, Race, Result
-from benchmarks.team import Failed, Worker
-from benchmarks.worker import Orders
+from benchmarks.worker import WorkerConfig
+from benchmarks.worker_process import Failed, Worker
 from benchmarks.workloads.base import Workload
 
 
@@ -69,11 +69,16 @@ class _Entry:
             self.worker = None
 
 
-Hire = Callable[[Contestant, Orders, Path], Any]
+StartWorker = Callable[[Contestant, WorkerConfig, Path], Any]
 
 
 def race(
-    workload: Workload, size: str, contestants: Sequence[Contestant], baseline: str, rules: Rules, hire: Hire = Worker
+    workload: Workload,
+    size: str,
+    contestants: Sequence[Contestant],
+    baseline: str,
+    rules: Rules,
+    start_worker: StartWorker = Worker,
 ) -> Race:
     """Runs one race.
 
@@ -83,14 +88,14 @@ def race(
         contestants: the contestants, in the order in which they begin.
         baseline: the name of the contestant that the others are compared with.
         rules: the settings.
-        hire: starts a contestant's process.
+        start_worker: starts a contestant's process.
     """
     entries = [_Entry(c, Result()) for c in contestants]
     with tempfile.TemporaryDirectory() as folder:
         try:
             start: Path | None = None
             for entry in entries:
-                start = _begin(entry, workload, size, rules, hire, Path(folder), start)
+                start = _begin(entry, workload, size, rules, start_worker, Path(folder), start)
             watch = Watch()
             rounds = _rounds(entries, rules)
             elsewhere = watch.elsewhere()
@@ -112,7 +117,13 @@ def race(
 
 
 def _begin(
-    entry: _Entry, workload: Workload, size: str, rules: Rules, hire: Hire, folder: Path, start: Path | None
+    entry: _Entry,
+    workload: Workload,
+    size: str,
+    rules: Rules,
+    start_worker: StartWorker,
+    folder: Path,
+    start: Path | None,
 ) -> Path | None:
     """Starts a contestant's process, its program and its first steps; returns the file of parameters and data."""
     contestant, result = entry.contestant, entry.result
@@ -120,10 +131,10 @@ def _begin(
     if why is not None:
         entry.leave("absent", why)
         return start
-    orders = Orders(contestant.name, workload.name, size, rules.threads, str(start) if start else None)
+    config = WorkerConfig(contestant.name, workload.name, size, rules.threads, str(start) if start else None)
     caches = folder / contestant.name
     try:
-        entry.worker = hire(contestant, orders, caches)
+        entry.worker = start_worker(contestant, config, caches)
         built = entry.worker.ask("build")
         result.import_seconds, result.build_seconds = built["import_seconds"], built["build_seconds"]
         if start is None and workload.jax is not None and contestant.name != "jax":
@@ -133,7 +144,7 @@ def _begin(
         result.first_seconds, result.losses = first["seconds"], first["losses"]
         entry.worker.rest()
         if rules.second_process:
-            second = hire(contestant, orders, caches)
+            second = start_worker(contestant, config, caches)
             try:
                 second.ask("build")
                 result.second_process_seconds = second.ask("first", count=1)["seconds"][0]

@@ -139,7 +139,7 @@ def markdown(run: Run) -> str:
         f"{around.get('machine', '')}, threads for each: {around.get('threads')}; {versions}."
     )
     if any(race.disturbed for race in run.races):
-        source += " †: the machine was busy with something else, so that this number is not to be relied on."
+        source += " †: the machine was busy with other programs: this number is unreliable."
     return "\n".join([*lines, "", source])
 
 
