@@ -88,10 +88,6 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         x = torch.pow(self.probs - 0.5, 2)
         return torch.where(self._is_stable_(), found, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x)
 
-    def sample(self, sample_shape: Any = ()) -> Any:
-        with torch.no_grad():
-            return self.rsample(sample_shape)
-
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         return self.icdf(torch.rand(shape, dtype=self.probs.dtype, device=self.probs.device))

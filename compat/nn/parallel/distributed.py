@@ -206,11 +206,6 @@ class DistributedDataParallel(Module):
     ) -> None:
         module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
 
-    def train(self, mode: bool = True) -> Any:
-        """Sets the training mode; returns itself."""
-        super().train(mode)
-        return self
-
     def __getstate__(self) -> dict[str, Any]:
         state = copy.copy(self.__dict__)
         for name in ("process_group", "reducer"):
