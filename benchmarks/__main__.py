@@ -45,7 +45,7 @@ QUICK_CONTESTANTS = tuple(name for name in CONTESTANTS if name != "torch.compile
 
 
 @dataclass(frozen=True)
-class Order:
+class Settings:
     """The options of the command line."""
 
     benchmarks: list[str]
@@ -68,22 +68,22 @@ def _title(name: str) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Training programs on compat, beside PyTorch and JAX, and what funcgrad costs, beside others.",
+        description="Times training programs in compat, PyTorch and JAX, and operations in funcgrad and others.",
     )
-    say = parser.add_argument
-    say("names", nargs="*", metavar="NAME", help="workloads and benchmarks (--list); training: all of the former, "
+    add = parser.add_argument
+    add("names", nargs="*", metavar="NAME", help="workloads and benchmarks (--list); training: all of the former, "
         "functional: all of the latter (both)")  # fmt: skip
-    say("--sizes", metavar="SIZES", help="small,medium,large (all), or what differs from small: depth=8,width=32")
-    say("--series", action="store_true", help="in place of sizes, how the time grows with depth, width, batch, length")
-    say("--contestants", metavar="NAMES", help=f"of {','.join(CONTESTANTS)} (all)")
-    say("--rounds", type=int, metavar="N", help="turns of each contestant (15; a benchmark has its own number)")
-    say("--threads", type=int, metavar="N", default=_cores(), help="for each contestant (all cores)")
-    say("--quick", action="store_true", help=f"less of everything, in two minutes: {', '.join(QUICK_NAMES)}; small")
-    say("--json", type=Path, metavar="PATH", default=RESULTS, help=f"where results are written ({RESULTS}); pictures "
-        "beside them")  # fmt: skip
-    say("--markdown", action="store_true", help="print the ratios as a Markdown table at the end")
-    say("--show", type=Path, metavar="PATH", help="measure nothing: show the results in a file that --json has written")
-    say("--list", action="store_true", help="say what there is and stop")
+    add("--sizes", metavar="SIZES", help="small,medium,large (all), or fields that differ from small: depth=8,width=32")
+    add("--series", action="store_true", help="instead of sizes: the time as a function of depth, width, batch, length")
+    add("--contestants", metavar="NAMES", help=f"of {','.join(CONTESTANTS)} (all)")
+    add("--rounds", type=int, metavar="N", help="turns of each contestant (15; a benchmark has its own number)")
+    add("--threads", type=int, metavar="N", default=_cores(), help="for each contestant (all cores)")
+    add("--quick", action="store_true", help=f"a selection that takes two minutes: {', '.join(QUICK_NAMES)}; small")
+    add("--json", type=Path, metavar="PATH", default=RESULTS, help=f"the file for the results ({RESULTS}); plots are "
+        "written to the same folder")  # fmt: skip
+    add("--markdown", action="store_true", help="print the ratios as a Markdown table at the end")
+    add("--show", type=Path, metavar="PATH", help="show the results in a file written by --json, without measuring")
+    add("--list", action="store_true", help="list the benchmarks, workloads and contestants")
     return parser
 
 
@@ -91,17 +91,17 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def understand(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Order:
-    """Parses the options; exits with the parser's error for an unknown name."""
+def parse_settings(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Settings:
+    """Parses the options; exits with a parser error for an unknown name."""
     names = options.names or (list(QUICK_NAMES) if options.quick else ["training", "functional"])
     known = ("training", "functional", *NAMES, *FILES, *all_workloads())
     unknown = [n for n in names if n not in known]
     if unknown:
         parser.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(dict.fromkeys(known))}")
     contestants = _split(options.contestants) or (QUICK_CONTESTANTS if options.quick else tuple(CONTESTANTS))
-    strangers = [n for n in contestants if n not in CONTESTANTS]
-    if strangers:
-        parser.error(f"no contestant is called {', '.join(strangers)}; there are {', '.join(CONTESTANTS)}")
+    unknown_contestants = [n for n in contestants if n not in CONTESTANTS]
+    if unknown_contestants:
+        parser.error(f"no contestant is called {', '.join(unknown_contestants)}; there are {', '.join(CONTESTANTS)}")
     expanded = [m for n in names for m in {"training": FILES, "functional": NAMES}.get(n, (n,))]
     chosen = named([n for n in expanded if n not in NAMES])
     sizes = _split(options.sizes) or (("small",) if options.quick else None)
@@ -117,7 +117,7 @@ def understand(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
         rules = dataclasses.replace(rules, second_process=False)
     benchmarks = [n for n in dict.fromkeys(expanded) if n in NAMES]
     present = [CONTESTANTS[n] for n in contestants]
-    return Order(benchmarks, pairs, present, _baseline(present), rules, options.rounds, options.quick)
+    return Settings(benchmarks, pairs, present, _baseline(present), rules, options.rounds, options.quick)
 
 
 def _split(text: str | None) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ def _split(text: str | None) -> tuple[str, ...]:
 
 
 def _sizes(workload: Workload, asked: Sequence[str] | None, series: bool) -> list[str]:
-    """The sizes of a workload to run: the requested ones that it has."""
+    """The requested sizes that a workload has."""
     if series:
         return workload.series_sizes()
     if asked is None:
@@ -147,12 +147,12 @@ def _baseline(contestants: Sequence[Contestant]) -> str:
     return next(there, contestants[0].name)
 
 
-def run_races(order: Order) -> list[Race]:
+def run_races(settings: Settings) -> list[Race]:
     """Runs the training programs, prints a table for each."""
     races = []
-    for workload, size in order.workloads:
+    for workload, size in settings.workloads:
         progress(f"  {workload.name}, {size} …")
-        races.append(race(workload, size, order.contestants, order.baseline, order.rules))
+        races.append(race(workload, size, settings.contestants, settings.baseline, settings.rules))
         _print_race(races[-1])
     return races
 
@@ -161,14 +161,14 @@ def _print_race(one: Race) -> None:
     print(f"\n{tables.heading(one)}\n{tables.race_table(one)}", flush=True)
 
 
-def run_benchmarks(order: Order) -> dict[str, list[Comparison]]:
+def run_benchmarks(settings: Settings) -> dict[str, list[Comparison]]:
     """Runs the benchmarks of funcgrad itself, prints a table for each."""
     results: dict[str, list[Comparison]] = {}
-    for name in order.benchmarks:
+    for name in settings.benchmarks:
         results[name] = []
         for case in _module(name).cases():
             progress(f"  {name}: {case.name} …")
-            results[name] += compare(dataclasses.replace(case, rounds=order.rounds) if order.rounds else case)
+            results[name] += compare(dataclasses.replace(case, rounds=settings.rounds) if settings.rounds else case)
         _print_benchmark(name, results[name])
     return results
 
@@ -177,19 +177,19 @@ def _print_benchmark(name: str, comparisons: Sequence[Comparison]) -> None:
     print(f"\n{name}: {_title(name)}\n{table(comparisons)}", flush=True)
 
 
-def measure(order: Order, command: Sequence[str]) -> Run:
+def measure(settings: Settings, command: Sequence[str]) -> Run:
     """Runs the requested benchmarks."""
-    around = environment() | {"threads": order.rules.threads}
+    around = environment() | {"threads": settings.rules.threads}
     print(f"Python {around['python']}, {around['machine']}, {around['device']}; {around['versions']}")
     date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     limit = None
-    if order.workloads and not order.quick:
-        progress("  what the machine can do …")
-        limit = limits.in_own_process(order.rules.threads)
+    if settings.workloads and not settings.quick:
+        progress("  the machine's limits …")
+        limit = limits.in_own_process(settings.rules.threads)
         print(f"a matrix product {limit.flops / 1e9:.3g} GFLOP/s, a copy {limit.bytes / 1e9:.3g} GB/s")
-    races = run_races(order)
+    races = run_races(settings)
     measure_against(limit, races)
-    return Run(FORMAT, date, list(command), around, limit, races, geometric_means(races), run_benchmarks(order))
+    return Run(FORMAT, date, list(command), around, limit, races, geometric_means(races), run_benchmarks(settings))
 
 
 def summarize(run: Run, folder: Path, markdown: bool) -> None:
@@ -200,16 +200,14 @@ def summarize(run: Run, folder: Path, markdown: bool) -> None:
         print(f"\n{tables.means_table(run.means)}")
     disturbed = sum(race.disturbed for race in run.races)
     if disturbed:
-        print(
-            f"\n{disturbed} of {len(run.races)} races were run on a busy machine: their ratios are not to be relied on"
-        )
+        print(f"\n{disturbed} of {len(run.races)} races were run on a busy machine: their ratios are unreliable")
     if markdown:
         print(f"\n{tables.markdown(run)}")
     if run.races and importlib.util.find_spec("matplotlib"):
         from benchmarks.plot import draw
 
         for file in draw(run, folder):
-            progress(f"  drawn: {file}")
+            progress(f"  plotted: {file}")
 
 
 def show(path: Path) -> Run:
@@ -217,7 +215,7 @@ def show(path: Path) -> Run:
     written = json.loads(path.read_text())
     wrong = problems(written, Run)
     if wrong:
-        raise SystemExit(f"{path} does not hold results of this form: {wrong[0]}")
+        raise SystemExit(f"{path} does not contain results of this form: {wrong[0]}")
     run: Run = restored(written, Run)
     for one in run.races:
         _print_race(one)
@@ -234,7 +232,7 @@ def _write(run: Run, path: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parses the command line and runs; returns the exit status, which does not depend on the numbers."""
-    # Before JAX starts: contestants in other processes need a part of an accelerator's memory.
+    # Before JAX starts, since contestants in other processes need a part of an accelerator's memory.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     command = list(sys.argv[1:] if arguments is None else arguments)
     parser = _parser()
@@ -247,7 +245,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.show:
         summarize(show(options.show), options.show.parent, options.markdown)
         return 0
-    run = measure(understand(parser, options), command)
+    run = measure(parse_settings(parser, options), command)
     _write(run, options.json)
     summarize(run, options.json.parent, options.markdown)
     return 0

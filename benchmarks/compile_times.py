@@ -87,14 +87,14 @@ def programs() -> dict[str, Callable[[], Program]]:
 
 
 def _compiled(program: Program) -> float:
-    """Seconds that compiling takes, for a function without cached parts."""
+    """The seconds of compiling a function without cached parts."""
     start = time.perf_counter()
     Executable(program).prepare()
     return time.perf_counter() - start
 
 
 def _no_folder() -> None:
-    """Turns the caches on disk off in this process."""
+    """Disables the caches on disk in this process."""
     import jax
     from jax.experimental.compilation_cache import compilation_cache
 

@@ -1,6 +1,6 @@
-"""The contestants: the ways to run one and the same training program.
+"""The contestants: ways to run the same training program.
 
-Each runs in a process of its own (``worker.py``), which alone imports the framework.
+Each runs in a separate process (``worker.py``), which imports the framework.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks.workloads.base import Compile, Start, Training, Workload, as_it_
 
 
 class Absent(Exception):
-    """Raised if a contestant cannot take part; says why."""
+    """Raised if a contestant cannot take part; the message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Contestant:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def why_absent(self, workload: Workload) -> str | None:
-        """Why it cannot run this workload, as far as is known without importing it."""
+        """The reason why it cannot run a workload, as far as can be determined without importing its package."""
         if importlib.util.find_spec(self.package) is None:
             return f"{self.package} is not installed"
         if self.name == "jax" and workload.jax is None:

@@ -15,7 +15,7 @@ import funcgrad.numpy as fnp
 from benchmarks.harness import Case, Contestant
 
 ROWS = 64
-#: Every sample has its own length, which is new in the process.
+#: Every sample has another length, which is new in the process.
 _lengths = itertools.count(ROWS)
 
 

@@ -31,7 +31,7 @@ def _chain(numpy: Any) -> Callable[[Any], Any]:
 
 
 def _settled(gradient: Callable[..., Any], arguments: Any) -> Callable[..., Any]:
-    """The gradient, after calls by which what recurs is compiled, as in a long run; else it is after some hundred."""
+    """The gradient, after calls by which recurring operations are compiled, as in a long run."""
     for _ in range(8):
         jax.block_until_ready(gradient(*arguments))
         funcgrad.runtime.insist()

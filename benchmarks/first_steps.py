@@ -1,9 +1,9 @@
-"""The first steps of small programs, in new processes: how long they take all together, in compat and in PyTorch.
+"""The total time of the first steps of small programs in new processes, in compat and in PyTorch.
 
 ``python -m benchmarks.first_steps [NAME ...] [--cores N] [--steps N] [--rounds N]`` runs the programs of
-``workloads/small.py``, in turns, each in a process of its own that finds nothing on disk but the packages' bytecode.
-The clock runs from after ``import torch`` to the end of the last step: the building of the model and what is imported
-meanwhile count. With more than 300 steps the slowest of those after the 300th is shown as well, as a multiple of the
+``workloads/small.py``, in turns, each in a new process without caches on disk other than the packages' bytecode.
+The measured time starts after ``import torch`` and ends with the last step: it includes building the model and imports
+meanwhile. With more than 300 steps the slowest of those after the 300th is shown as well, as a multiple of the
 median step.
 """
 
@@ -26,21 +26,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.harness import ratios
-from benchmarks.team import ROOT, installed_kernels
+from benchmarks.worker_process import ROOT, installed_kernels
 from benchmarks.workloads.small import NEEDS, PROGRAMS
 
-#: Steps from here on are late: what is compiled has been by then.
+#: Late steps begin here: by then programs are compiled.
 LATE = 300
 
 
 class Sample(NamedTuple):
-    """What one process measured, in seconds.
+    """The measurements of one process, in seconds.
 
     Attributes:
         wall, processor: of all steps, and of the building of the model.
         first: of the first step.
         late: the slowest step after ``LATE``, by the median of all; 0 if there are none.
-        last: what the last step returned.
+        last: the result of the last step.
     """
 
     wall: float
@@ -79,14 +79,14 @@ print(json.dumps(sample("torch", {name!r}, {steps})))
 
 
 def in_own_process(package: str, name: str, steps: int, cores: int) -> Sample:
-    """A new process's sample.
+    """The sample of a new process.
 
     Args:
-        package: what takes the place of ``torch``: ``compat``, or ``torch`` itself.
-        cores: how many processors it may use; 0 for all.
+        package: the package that the program uses as ``torch``: ``compat`` or ``torch``.
+        cores: the number of processors that it may use; 0 for all.
     """
     code = _PROCESS.format(package=package, name=name, steps=steps, cores=cores)
-    with tempfile.TemporaryDirectory() as caches:  # nothing is found there that an earlier process has compiled
+    with tempfile.TemporaryDirectory() as caches:  # without the caches of earlier processes
         installed_kernels(Path(caches))
         environment = dict(os.environ, XDG_CACHE_HOME=caches)
         command = [sys.executable, "-W", "ignore", "-c", code]
@@ -111,8 +111,8 @@ def _row(name: str, ours: Sequence[Sample], theirs: Sequence[Sample]) -> tuple[f
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(PROGRAMS)} (all)")
-    parser.add_argument("--cores", type=int, default=0, help="how many processors a process may use (all)")
-    parser.add_argument("--steps", type=int, default=200, help="how many steps (200)")
+    parser.add_argument("--cores", type=int, default=0, help="the number of processors for each process (all)")
+    parser.add_argument("--steps", type=int, default=200, help="the number of steps (200)")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each library (3)")
     options = parser.parse_args()
     packages = [p for p in ("compat", "torch") if importlib.util.find_spec(p) is not None]
@@ -128,7 +128,7 @@ def main() -> None:
         f"{'':>13} {'compat':>8} {'torch':>7} {'ratio':>6} {'CPU compat':>10} {'torch':>7} {'ratio':>6}"
         f" {'1st step':>9} {'torch':>6} {'late':>8} {'':>5} {'loss':>10} {'torch':>9}"
     )
-    for package in ("funcgrad", "compat", "benchmarks"):  # as installing does, whether or not imports may write it
+    for package in ("funcgrad", "compat", "benchmarks"):  # as installation does; imports may not be able to write it
         compileall.compile_dir(str(ROOT / package), quiet=1)
     found = []
     for name in chosen:

@@ -1,4 +1,4 @@
-"""Running a compiled gradient, beside JAX's: the quality of the program given to XLA."""
+"""Running a compiled gradient, beside JAX's: the quality of the program that XLA compiles."""
 
 from __future__ import annotations
 

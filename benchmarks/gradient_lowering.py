@@ -1,8 +1,8 @@
 """Tracing, differentiating and lowering a gradient to StableHLO, beside JAX. XLA is not run.
 
-Each sample uses a newly made loss function, which neither side can have cached. Both keep between samples only what
-they keep in any long-lived process: JAX its traces of ``jax.numpy``'s own functions, funcgrad the inferred types. "In a
-new process" is the first time of all, with empty caches; imports and the backend's start do not count.
+Each sample uses a new loss function, which neither side has cached. Between samples both keep only the caches of any
+long-lived process: JAX traces of ``jax.numpy``'s functions, funcgrad inferred types. "In a new process" is the first
+time, with empty caches, without imports and the start of the backend.
 """
 
 from __future__ import annotations

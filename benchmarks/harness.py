@@ -1,8 +1,8 @@
 """Timing and comparison.
 
-Machines are noisy and drift, so an absolute time means little, and so does the ratio of two times taken minutes apart.
-Here the contestants are interleaved, round by round, in alternating order; each round gives one ratio of times taken
-within moments of each other, and the median of those ratios is reported with the quartiles.
+The speed of a machine varies, so absolute times, and ratios of times taken minutes apart, mean little. Here the
+contestants are interleaved, round by round, in alternating order; each round gives a ratio of times taken shortly after
+each other, and the median of these ratios is reported with the quartiles.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Contestant:
 
     Attributes:
         name: its name in the table.
-        run: the work that is timed.
+        run: the timed function.
         prepare: makes the positional arguments of ``run`` before the clock starts, for each sample.
         keywords: keyword arguments of ``run``.
         finish: waits for the last result; timed, once per sample. JAX, for instance, may return before it has computed.
-        clock: for work that times itself, as a new process does: ``run`` returns seconds.
+        clock: whether ``run`` returns its time in seconds, as a new process does.
     """
 
     name: str
@@ -130,7 +130,7 @@ def take_turns(samples: Sequence[Callable[[], float]], rounds: int) -> list[list
             order = range(len(samples)) if turn % 2 == 0 else reversed(range(len(samples)))
             for i in order:
                 times[i].append(samples[i]())
-            # Between rounds, so that the garbage of one is not collected in another's time.
+            # Between rounds, so that no sample includes the collection of another's garbage.
             gc.collect()
     return times
 
@@ -179,7 +179,7 @@ def _repeats(case: Case, contestants: Sequence[Contestant]) -> int:
 
 @contextmanager
 def collector_off() -> Iterator[None]:
-    """No garbage collection while the clock runs, as in ``timeit``; collections skip the objects from before."""
+    """Context without garbage collection, as in ``timeit``; later collections skip the objects that exist now."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.freeze()

@@ -1,7 +1,7 @@
 """A cached call of a jitted function, beside the same function under ``jax.jit``.
 
-All shapes are cached, so nothing is traced or compiled: the overhead of a call from Python to XLA and back is measured,
-which is nearly all of the time of functions as small as these.
+All shapes are cached, so nothing is traced or compiled: the benchmark measures the overhead of a call from Python to
+XLA and back, which is nearly all of the time of such small functions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import funcgrad.numpy as fnp
 from benchmarks.harness import Case, Contestant
 from benchmarks.models import mlp_arrays, mlp_forward, on_device
 
-# Many short turns: most are then not interrupted by the operating system.
+# Many short turns, most of which the operating system does not interrupt.
 TURNS: dict[str, Any] = {"rounds": 301, "sample_seconds": 0.002, "target": 1.03}
 
 

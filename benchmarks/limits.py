@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import Limits
-from benchmarks.team import ROOT, environment
 from benchmarks.worker import limit_to
+from benchmarks.worker_process import ROOT, environment
 
 RUNS = 10
 
@@ -42,7 +42,7 @@ def measured() -> Limits:
     import jax.numpy as jnp
 
     on_cpu = jax.devices()[0].platform == "cpu"
-    # The copy goes back to its source: memory that is new to the process costs page faults as well.
+    # The copy reuses the memory of its source, since new memory costs page faults.
     product, copy = jax.jit(lambda x: x @ x), jax.jit(lambda x: x + 1, donate_argnums=0)
     flops = 0.0
     for n in (512, 1024, 2048) if on_cpu else (2048, 4096, 8192):

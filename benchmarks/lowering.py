@@ -18,7 +18,7 @@ from benchmarks.harness import Case, Contestant
 
 
 class Shape(NamedTuple):
-    """A convolution, and the reason for it."""
+    """A convolution, and the network that it is taken from."""
 
     why: str
     x: tuple[int, ...]

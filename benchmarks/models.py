@@ -32,7 +32,7 @@ def on_device(tree: Any) -> Any:
 
 
 def mlp_forward(numpy: Any) -> Callable[[Parameters, Any], Any]:
-    """A new function: the network's outputs, tanh after every layer."""
+    """A new function that computes the network's outputs, with tanh after every layer."""
 
     def forward(parameters: Parameters, x: Any) -> Any:
         for w, b in parameters:
@@ -43,7 +43,7 @@ def mlp_forward(numpy: Any) -> Callable[[Parameters, Any], Any]:
 
 
 def mlp_loss(numpy: Any) -> Callable[[Parameters, Any, Any], Any]:
-    """A new function: the mean squared error of the network."""
+    """A new function that computes the mean squared error of the network."""
 
     def loss(parameters: Parameters, x: Any, y: Any) -> Any:
         for w, b in parameters:
@@ -58,7 +58,7 @@ def mlp_loss(numpy: Any) -> Callable[[Parameters, Any, Any], Any]:
 
 @dataclass(frozen=True)
 class Library:
-    """A library's names for what a network needs.
+    """The functions of a library that the networks use.
 
     Attributes:
         numpy: its NumPy.
@@ -135,7 +135,7 @@ def transformer_arrays(size: TransformerSize) -> tuple[Any, Any, Any]:
 
 
 def transformer_loss(lib: Library, size: TransformerSize) -> Callable[[Any, Any, Any], Any]:
-    """A new function: the mean cross entropy of the next character."""
+    """A new function that computes the mean cross entropy of the next character."""
     numpy, n, depth = lib.numpy, size.length, size.width // size.heads
 
     def norm(x: Any, scale: Any, shift: Any) -> Any:
@@ -185,7 +185,7 @@ def cnn_arrays(batch: int, side: int = 28) -> tuple[list[np.ndarray], Any, Any]:
 
 
 def cnn_loss(lib: Library) -> Callable[[Any, Any, Any], Any]:
-    """A new function: the mean cross entropy of the images' classes."""
+    """A new function that computes the mean cross entropy of the images' classes."""
     numpy = lib.numpy
 
     def loss(parameters: Any, x: Any, classes: Any) -> Any:

@@ -38,7 +38,7 @@ def generate(torch: Any) -> list[int]:
 
 
 def _timed(package: str) -> None:
-    """The process of a sample: prints the duration, and the text."""
+    """The main function of a sample's process, which prints the duration and the text."""
     torch: Any = importlib.import_module(package)
     start = time.perf_counter()
     found = generate(torch)
@@ -48,7 +48,7 @@ def _timed(package: str) -> None:
 def _seconds(package: str, setting: str) -> float:
     root = Path(__file__).resolve().parent.parent
     code = f"{setting}from benchmarks import new_shapes; new_shapes._timed({package!r})"
-    # The caches on disk of earlier processes are not used.
+    # Without the caches on disk of earlier processes.
     environment = dict(os.environ, FUNCGRAD_CACHE_DIR="")
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True, env=environment)

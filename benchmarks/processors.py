@@ -1,4 +1,4 @@
-"""Load of the machine: how busy its processors were with other processes during a measurement."""
+"""The load of the processors by other processes during a measurement."""
 
 from __future__ import annotations
 
@@ -66,18 +66,18 @@ def seconds_of_family(process: int) -> float:
     return total
 
 
-def wait_until_idle(process: int, patience: float = 120, window: float = 0.1) -> bool:
+def wait_until_idle(process: int, timeout: float = 120, window: float = 0.1) -> bool:
     """Waits until a process and its descendants are nearly idle for two successive windows.
 
     Args:
-        process: its id.
-        patience: the longest wait, in seconds.
-        window: the length of a window, in seconds.
+        process: the id of the process.
+        timeout: the maximum wait in seconds.
+        window: the length of a window in seconds.
 
     Returns:
         Whether it became idle; true if processes cannot be observed.
     """
-    idle, before, end = 0, seconds_of_family(process), time.monotonic() + patience
+    idle, before, end = 0, seconds_of_family(process), time.monotonic() + timeout
     while idle < 2 and time.monotonic() < end:
         time.sleep(window)
         now = seconds_of_family(process)

@@ -1,4 +1,4 @@
-"""One race: all contestants on one workload at one size, each in a process of its own, interleaved."""
+"""One race: all contestants on one workload at one size, each in a separate process, interleaved."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from benchmarks.contestants import Absent, Contestant
 from benchmarks.harness import Spread, ratios, take_turns
 from benchmarks.processors import Watch
 from benchmarks.results import Limits, Mean, Race, Result
-from benchmarks.team import Failed, Worker
-from benchmarks.worker import Orders
+from benchmarks.worker import WorkerConfig
+from benchmarks.worker_process import Failed, Worker
 from benchmarks.workloads.base import Workload
 
 
@@ -29,11 +29,11 @@ class Rules:
         rounds: the number of turns of each contestant.
         turn_seconds: the duration of a turn; each contestant finds its number of steps for it.
         budget: seconds for all rounds together: with slow steps there are fewer rounds, but at least 3.
-        first_steps: the number of first steps whose losses are compared.
+        first_steps: the number of steps at the beginning whose losses are compared.
         tolerance: the largest difference of these, relative to the larger one.
         second_process: whether each contestant's first step is measured in a second process as well.
-        threads: for each contestant.
-        warm_steps, warm_seconds: each contestant runs so many steps before the rounds, or for so long.
+        threads: the number of threads of each contestant.
+        warm_steps, warm_seconds: the number of steps, or their time, that each contestant runs before the rounds.
         settle: idle seconds before each turn, in which the threads of the previous one go to sleep.
     """
 
@@ -69,11 +69,16 @@ class _Entry:
             self.worker = None
 
 
-Hire = Callable[[Contestant, Orders, Path], Any]
+StartWorker = Callable[[Contestant, WorkerConfig, Path], Any]
 
 
 def race(
-    workload: Workload, size: str, contestants: Sequence[Contestant], baseline: str, rules: Rules, hire: Hire = Worker
+    workload: Workload,
+    size: str,
+    contestants: Sequence[Contestant],
+    baseline: str,
+    rules: Rules,
+    start_worker: StartWorker = Worker,
 ) -> Race:
     """Runs one race.
 
@@ -83,14 +88,14 @@ def race(
         contestants: the contestants, in the order in which they begin.
         baseline: the name of the contestant that the others are compared with.
         rules: the settings.
-        hire: starts a contestant's process.
+        start_worker: starts a contestant's process.
     """
     entries = [_Entry(c, Result()) for c in contestants]
     with tempfile.TemporaryDirectory() as folder:
         try:
             start: Path | None = None
             for entry in entries:
-                start = _begin(entry, workload, size, rules, hire, Path(folder), start)
+                start = _begin(entry, workload, size, rules, start_worker, Path(folder), start)
             watch = Watch()
             rounds = _rounds(entries, rules)
             elsewhere = watch.elsewhere()
@@ -112,7 +117,13 @@ def race(
 
 
 def _begin(
-    entry: _Entry, workload: Workload, size: str, rules: Rules, hire: Hire, folder: Path, start: Path | None
+    entry: _Entry,
+    workload: Workload,
+    size: str,
+    rules: Rules,
+    start_worker: StartWorker,
+    folder: Path,
+    start: Path | None,
 ) -> Path | None:
     """Starts a contestant's process, its program and its first steps; returns the file of parameters and data."""
     contestant, result = entry.contestant, entry.result
@@ -120,10 +131,10 @@ def _begin(
     if why is not None:
         entry.leave("absent", why)
         return start
-    orders = Orders(contestant.name, workload.name, size, rules.threads, str(start) if start else None)
+    config = WorkerConfig(contestant.name, workload.name, size, rules.threads, str(start) if start else None)
     caches = folder / contestant.name
     try:
-        entry.worker = hire(contestant, orders, caches)
+        entry.worker = start_worker(contestant, config, caches)
         built = entry.worker.ask("build")
         result.import_seconds, result.build_seconds = built["import_seconds"], built["build_seconds"]
         if start is None and workload.jax is not None and contestant.name != "jax":
@@ -133,7 +144,7 @@ def _begin(
         result.first_seconds, result.losses = first["seconds"], first["losses"]
         entry.worker.rest()
         if rules.second_process:
-            second = hire(contestant, orders, caches)
+            second = start_worker(contestant, config, caches)
             try:
                 second.ask("build")
                 result.second_process_seconds = second.ask("first", count=1)["seconds"][0]

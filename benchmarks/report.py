@@ -49,7 +49,7 @@ def aligned(rows: Sequence[Sequence[str]], alignment: str, *, spill: bool = Fals
 
     Args:
         rows: the cells.
-        alignment: of each column.
+        alignment: the alignment of each column.
         spill: whether a cell without cells to its right may be wider than its column.
 
     Example:

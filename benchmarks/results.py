@@ -23,7 +23,7 @@ class Result:
     Attributes:
         status: ``ok``; ``absent`` (it cannot take part); ``failed`` (it raised an error); ``void`` (its losses differ
             from the baseline's, so its times mean nothing).
-        reason: why it is not ``ok``.
+        reason: the reason for another status than ``ok``.
         import_seconds, build_seconds: the framework's import; model, data and optimizer.
         first_seconds: the time of each of the first steps in a new process, with the loss read after each.
         losses: of those first steps.
@@ -83,7 +83,7 @@ class Race:
 
     @property
     def disturbed(self) -> bool:
-        """Whether other programs used the machine so much that the numbers are not reliable."""
+        """Whether the load by other programs makes the numbers unreliable."""
         return self.elsewhere is not None and self.elsewhere > BUSY
 
 
@@ -110,7 +110,7 @@ class Run:
 
     Attributes:
         format: the version of this format.
-        date: when, in UTC.
+        date: the time in UTC.
         command: the options of the command line.
         environment: the machine and the versions.
         limits: the machine's limits, if they were measured.
@@ -130,7 +130,7 @@ class Run:
 
 
 def problems(value: Any, form: Any, where: str = "run") -> list[str]:
-    """Where plain data, as read from JSON, does not have the form of a type.
+    """The differences of plain data, as read from JSON, from the form of a type.
 
     Example:
         >>> problems({"ratio": 2.0, "races": 3, "of": 3}, Mean)

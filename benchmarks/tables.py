@@ -52,7 +52,7 @@ def _quartiles(result: Result) -> str:
 
 
 def _without_empty(rows: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """The columns with contents below the head; the first two stay."""
+    """The first two columns, and those with contents below the head."""
     kept = [i for i in range(len(rows[0])) if i < 2 or any(row[i] for row in rows[1:])]
     return [tuple(row[i] for i in kept) for row in rows]
 
@@ -139,7 +139,7 @@ def markdown(run: Run) -> str:
         f"{around.get('machine', '')}, threads for each: {around.get('threads')}; {versions}."
     )
     if any(race.disturbed for race in run.races):
-        source += " †: the machine was busy with something else, so that this number is not to be relied on."
+        source += " †: the machine was busy with other programs: this number is unreliable."
     return "\n".join([*lines, "", source])
 
 

@@ -1,8 +1,8 @@
-"""The process of one contestant with one training program: ``python -m benchmarks.worker ORDERS``.
+"""The process of one contestant with one training program: ``python -m benchmarks.worker CONFIG``.
 
-ORDERS, a JSON object, describes the process (``Orders``). It reads requests, one JSON object per line, from its input
-and answers each with a line on its output: ``{"do": NAME, ...}`` calls the method ``NAME`` of ``Desk`` below. Between
-requests it is idle.
+CONFIG is a ``WorkerConfig`` as a JSON object. The process reads requests, one JSON object per line, from its input and
+answers each with a line on its output: ``{"do": NAME, ...}`` calls the method ``NAME`` of ``RequestHandler`` below.
+Between requests it is idle.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import IO, Any
 
 
 @dataclass(frozen=True)
-class Orders:
+class WorkerConfig:
     """The contestant of a process, and its number of threads."""
 
     contestant: str
@@ -30,16 +30,16 @@ class Orders:
     start: str | None = None
 
 
-class Desk:
+class RequestHandler:
     """Answers requests about one contestant's training program, which the first one, ``build``, makes."""
 
-    def __init__(self, orders: Orders) -> None:
+    def __init__(self, config: WorkerConfig) -> None:
         from benchmarks.contestants import CONTESTANTS
         from benchmarks.workloads import all_workloads
 
-        self.orders = orders
-        self.contestant = CONTESTANTS[orders.contestant]
-        self.workload = all_workloads()[orders.workload]
+        self.config = config
+        self.contestant = CONTESTANTS[config.contestant]
+        self.workload = all_workloads()[config.workload]
         self.training: Any = None
         self.after_import = 0
 
@@ -49,11 +49,11 @@ class Desk:
         package = importlib.import_module(self.contestant.package)
         imported = time.perf_counter()
         if self.contestant.package == "torch":
-            package.set_num_threads(self.orders.threads)
+            package.set_num_threads(self.config.threads)
         self.after_import = peak_memory()
-        path = Path(self.orders.start) if self.orders.start else None
+        path = Path(self.config.start) if self.config.start else None
         begun = time.perf_counter()
-        self.training = self.contestant.begin(self.workload, self.workload.size(self.orders.size), path)
+        self.training = self.contestant.begin(self.workload, self.workload.size(self.config.size), path)
         return {"import_seconds": imported - start, "build_seconds": time.perf_counter() - begun}
 
     def first(self, count: int) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class Desk:
         return {"seconds": time.perf_counter() - start, "loss": loss}
 
     def settle(self, count: int) -> dict[str, Any]:
-        """Steps after which everything that recurs is compiled, as in a long training.
+        """Runs steps until all recurring windows are compiled, as in a long training.
 
         Without them compat compiles small windows after some hundred or thousand steps.
         """
@@ -100,7 +100,7 @@ class Desk:
         return (statistics or {}).get("peak_bytes_in_use")
 
     def cost(self) -> dict[str, Any]:
-        """The operations and bytes of one step, as XLA counts them; only the step in JAX knows them."""
+        """The operations and bytes of one step, as XLA counts them; only for the step in JAX."""
         return self.training.cost()
 
     def export(self, path: str) -> dict[str, Any]:
@@ -132,8 +132,8 @@ def limit_to(threads: int) -> None:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
 
 
-def answer(desk: Any, request: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer of a desk to one request; an error is an answer as well.
+def answer(handler: Any, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer of a handler to one request; an error is an answer as well.
 
     Example:
         >>> class Bell:
@@ -148,7 +148,7 @@ def answer(desk: Any, request: Mapping[str, Any]) -> dict[str, Any]:
 
     arguments = dict(request)
     try:
-        return getattr(desk, arguments.pop("do"))(**arguments)
+        return getattr(handler, arguments.pop("do"))(**arguments)
     except Absent as reason:
         return {"absent": str(reason)}
     except Exception as error:
@@ -157,20 +157,20 @@ def answer(desk: Any, request: Mapping[str, Any]) -> dict[str, Any]:
         return {"error": f"{type(error).__name__}: {text[0]}" if text else type(error).__name__}
 
 
-def serve(desk: Any, requests: IO[str], answers: IO[str]) -> None:
+def serve(handler: Any, requests: IO[str], answers: IO[str]) -> None:
     """Answers requests until there are no more."""
     for line in requests:
-        answers.write(json.dumps(answer(desk, json.loads(line))) + "\n")
+        answers.write(json.dumps(answer(handler, json.loads(line))) + "\n")
         answers.flush()
 
 
-def main(orders: str) -> None:
+def main(config: str) -> None:
     # Output of frameworks goes to stderr, so that it does not mix with the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    given = Orders(**json.loads(orders))
-    limit_to(given.threads)
-    serve(Desk(given), sys.stdin, answers)
+    settings = WorkerConfig(**json.loads(config))
+    limit_to(settings.threads)
+    serve(RequestHandler(settings), sys.stdin, answers)
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def _vmap(
                 f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int or a tuple of int representing "
                 "where in the outputs the vmapped dimension should appear."
             )
-        mapped = _Older(func, in_dims, out_dims, "error", args, {})
+        mapped = _LegacyMapped(func, in_dims, out_dims, "error", args, {})
         mapped.absent = allow_none_pass_through
         with level_stack.graphs():
             return mapped.run(mapped.leaves, mapped.size)
@@ -69,20 +69,20 @@ def _name_of(func: Any) -> str:
     return func.__name__ if hasattr(func, "__name__") else repr(func)
 
 
-class _Older(Mapped):
+class _LegacyMapped(Mapped):
     """One call of a vectorized function.
 
     Attributes:
         absent: whether None may be among the results.
     """
 
-    from_behind = False
+    allows_negative_dims = False
     absent = False
 
     def named(self, func: Any) -> str:
         return _name_of(func)
 
-    def places_of(self, result: Any, tree: TreeSpec) -> list[int | None]:
+    def result_dims_of(self, result: Any, tree: TreeSpec) -> list[int | None]:
         several = isinstance(result, tuple)
         if not several and not isinstance(result, Tensor):
             raise ValueError(

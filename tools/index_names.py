@@ -17,7 +17,7 @@ from typing import Any
 
 REGISTRY = "compat._core.tensor.registry"
 FILE = Path(__file__).parents[1] / "compat" / "names.txt"
-#: Modules that are imported with compat.
+#: Modules that compat imports.
 AT_ONCE = ("compat._core.", "compat.autograd", "compat.random")
 #: Public modules that publish names in addition to the operators.
 LATER = ("compat", "compat._compile", "compat.func", "compat.library", "compat.nn", "compat.serialization")
@@ -25,7 +25,7 @@ found: dict[tuple[str, str], set[str]] = {}
 
 
 def publisher() -> str:
-    """The module that is being imported; "" for one that is imported with compat."""
+    """The module that is being imported; "" for modules that compat imports."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
@@ -44,7 +44,7 @@ def note(value: object, place: str, name: str) -> object:
 
 
 class AfterRegistry(MetaPathFinder):
-    """Has ``note`` called for everything that is published, once there is a registry."""
+    """Makes the registry call ``note`` for every published name, once it is imported."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name != REGISTRY:

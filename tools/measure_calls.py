@@ -1,8 +1,8 @@
-"""Counts the Python calls that operations of ``compat`` make: the first time, and later.
+"""Counts the Python calls of the first and of later calls of operations of ``compat``.
 
 python tools/measure_calls.py
 
-Each first call runs in a process of its own, after ``import compat`` and the creation of its operands. It is counted
+Each first call runs in a new process, after ``import compat`` and the creation of its operands. It is counted
 with the import of the operator's module, and without, if the module has been imported before.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-#: First calls: the operator, and the one that was called before it.
+#: First calls: the operator, and the operator that was called before.
 FIRST = (("atan2", ""), ("atan2", "add"), ("add", ""), ("matmul", ""), ("exp", ""))
 
 
@@ -31,7 +31,7 @@ def count(function: Callable[[], Any]) -> int:
         calls += event == "call"
 
     gc.collect()
-    gc.disable()  # whose callbacks would count
+    gc.disable()  # as its callbacks would be counted
     try:
         sys.setprofile(note)
         function()

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 OPERATORS = ROOT / "compat" / "_operators"
 MOST_LINES, MOST_MODULES = 12, 25
-#: Folders that are PyTorch's own lists, with as many modules as these.
+#: Folders with PyTorch's modules, and so with their number.
 LISTS = ("compat/nn/modules", "compat/distributions")
 
 
@@ -92,7 +92,7 @@ class Module:
         return found
 
     def closure(self, statements: list[int]) -> set[int]:
-        """The functions and values of the module that statements use, and those that these use."""
+        """The functions and values of the module that statements use, directly or indirectly."""
         found: set[int] = set()
         pending = list(statements)
         while pending:

@@ -3,8 +3,8 @@
     python -m benchmarks.scaling.pod [--devices 8,64,512] [--size 7B|small]
 
 A training step is compiled for virtual devices of the CPU, from shapes alone: no parameter is allocated, and nothing
-runs. The bytes are read from the compiled programs and compared with a formula. Each number of devices uses a process
-of its own.
+runs. The bytes are read from the compiled programs and compared with a formula. Each number of devices uses a separate
+process.
 
 Three forms of parallelism, each a ``shard_map`` of the same model:
 
@@ -33,7 +33,7 @@ import funcgrad.numpy as fnp
 from funcgrad.parallel import Collective, NamedSharding, collectives, make_mesh, shard_map, virtual_devices
 from funcgrad.parallel import PartitionSpec as P
 
-#: How many devices split a layer in the form *tensor*.
+#: The number of devices that split a layer in the form *tensor*.
 GROUP = 8
 WAYS = ("data", "sharded", "tensor")
 

@@ -4,7 +4,7 @@
 
 Two processes connect, and in each round train a perceptron in three configurations: rank 0 alone while rank 1 waits,
 both without exchanging gradients (``no_sync``), and both with ``DistributedDataParallel``. All three are measured in
-the same processes, interleaved, so other load affects all of them. Then the processes sum tensors of several sizes.
+the same processes, interleaved, so that other load affects all. Then the processes sum tensors of several sizes.
 With ``--python`` the same program runs in an interpreter that has PyTorch.
 """
 

@@ -34,10 +34,10 @@ def all_workloads() -> dict[str, Workload]:
 
 
 def named(names: Sequence[str]) -> list[Workload]:
-    """The workloads that these names stand for, each once: a workload's own name or that of its file.
+    """The workloads of names, each once; a name is that of a workload or of a file.
 
     Raises:
-        KeyError: for a name that is neither.
+        KeyError: for an unknown name.
 
     Example:
         >>> [workload.name for workload in named(["mlp", "lstm"])]

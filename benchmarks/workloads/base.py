@@ -96,16 +96,15 @@ class Workload:
     """One training program at several sizes.
 
     Attributes:
-        name: what the command line and the tables call it.
-        title: what it is, in a line.
-        sizes: the sizes by name, from what costs mostly overhead to what costs mostly arithmetic. A size is a frozen
-            dataclass of the workload's own.
-        build: ``build(torch, size, compile)``: makes everything with the module that it is given, after
-            ``torch.manual_seed(0)``, and puts the model through ``compile``.
-        jax: ``jax(start, size)``: the same step by hand in JAX (a ``jax_side.JaxTraining``), if somebody wrote one.
-        series: fields of the size to vary alone, from the smallest size on, to see how the time grows.
-        tolerances: how far the losses of a contestant may be off, where that is not the suite's own tolerance.
-        flops: how much a step computes, where XLA cannot count it: it counts what is in a loop once.
+        name: its name on the command line and in tables.
+        title: a description in a line.
+        sizes: the sizes by name, from mostly overhead to mostly arithmetic; instances of a frozen dataclass.
+        build: ``build(torch, size, compile)``: creates model, data and optimizer with the module ``torch``, after
+            ``torch.manual_seed(0)``, and applies ``compile`` to the model.
+        jax: ``jax(start, size)``: the same step by hand in JAX (a ``jax_side.JaxTraining``), if there is one.
+        series: fields of the size to vary separately, beginning with the smallest size.
+        tolerances: the tolerance of a contestant's losses, if it is not that of the suite.
+        flops: the operations of a step, if XLA does not count them, as it counts the body of a loop once.
     """
 
     name: str
@@ -118,10 +117,10 @@ class Workload:
     flops: Callable[[Any], float] | None = None
 
     def size(self, name: str) -> Any:
-        """A size by its name, or by what is different from the first one: ``depth=8`` or ``depth=8+width=32``.
+        """A size by its name, or by its differences from the first one: ``depth=8`` or ``depth=8+width=32``.
 
         Raises:
-            KeyError: for a name that no size has, and a field that sizes do not have.
+            KeyError: for an unknown name or field.
         """
         if name in self.sizes:
             return self.sizes[name]

@@ -1,8 +1,8 @@
 """Common habits of scripts around a step, each on the same network of dense layers.
 
-``habit_plain`` is the step alone; each of the others differs from it by one habit, so that the difference of times is
-the cost of the habit: the loss read at every step, a few batches evaluated, gradients clipped, a learning-rate
-scheduler, gradients accumulated over several batches.
+``habit_plain`` is the step alone; each of the others adds one habit, whose cost is the difference of times: the loss
+read at every step, a few batches evaluated, gradients clipped, a learning-rate scheduler, gradients accumulated over
+several batches.
 """
 
 from __future__ import annotations

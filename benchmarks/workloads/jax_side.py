@@ -1,7 +1,7 @@
 """Shared by the steps written by hand in JAX: the loop around them, their optimizers, and a few layers.
 
-This is the target, so it is written as a JAX expert would: the whole step is one ``jax.jit`` with donated state, images
-have their channels last, and only the loss is returned to Python.
+It is the target, so it is idiomatic JAX: the whole step is one ``jax.jit`` with donated state, images have their
+channels last, and only the loss is returned to Python.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Tree = Any
 
 
 class Optimizer(NamedTuple):
-    """Two pure functions: the state for some parameters; new parameters and state for these and gradients."""
+    """Two pure functions: from parameters to the state, and from parameters, gradients and state to new ones."""
 
     init: Callable[[Tree], Tree]
     update: Callable[[Tree, Tree, Tree], tuple[Tree, Tree]]
@@ -59,7 +59,7 @@ def sgd(lr: float, momentum: float) -> Optimizer:
 
 
 class JaxTraining:
-    """A step by hand, ready to run. A call takes the next batch and returns the loss.
+    """A step written by hand, ready to run. A call takes the next batch and returns the loss.
 
     Args:
         step: ``step(state, *batch)`` returns the new state and the loss.

@@ -1,4 +1,4 @@
-"""Small training programs as people write them, for ``first_steps``, each built by a function of the module ``torch``.
+"""Small typical training programs for ``first_steps``, each built by a function of the module ``torch``.
 
 A builder seeds, makes the model and its data, and returns the function of one step. All but two need PyTorch's API
 only; ``NEEDS`` names the packages of the others.
@@ -219,7 +219,7 @@ def gcn(torch: Any) -> Step:
 
 def actor_critic(torch: Any) -> Step:
     """Actor critic on episodes of random length: an action is sampled at each time, and the losses of the whole episode
-    go backwards together. A step is an episode."""
+    are summed for one backward pass. A step is an episode."""
     nn, F = torch.nn, torch.nn.functional
     torch.manual_seed(0)
     draw = random.Random(0)

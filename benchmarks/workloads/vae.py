@@ -92,7 +92,7 @@ WORKLOADS = (
         sizes={"small": Size(4, 784, 64, 8), "medium": Size(128), "large": Size(1024)},
         build=build,
         jax=jax,
-        # It draws other noise than PyTorch does.
+        # Its noise differs from PyTorch's.
         tolerances={"jax": 0.03},
     ),
 )

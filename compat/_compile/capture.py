@@ -16,7 +16,7 @@ from compat._compile.guards import TensorState, Watch
 from compat._core.memory.strides import Layout
 from compat._core.operators.value_checks import Inspection, inspections
 from compat._core.tensor.tensor import Tensor, wrap
-from compat.optim._hyperparameters import Given, given
+from compat.optim._hyperparameters import Hyperparameter, tracked_hyperparameters
 from compat.storage import UntypedStorage
 from funcgrad import runtime, trees
 
@@ -97,7 +97,7 @@ class Call:
         window: the window of its operations.
         sources: the source of each input of the window: an argument number, the storages that share it, a function that
             draws it, or a ``Constant``.
-        numbers: the window's numbers, some of them ``Given``.
+        numbers: the window's numbers, some of them ``Hyperparameter``.
         written: storages, or argument numbers, with the index of the result that is the new buffer, and the number of
             writes.
         gradients: leaves whose gradient was replaced.
@@ -157,7 +157,8 @@ class Capturing:
             state.storage.buffer = runtime.own(state.storage.buffer)
         before = [(s, s.storage.buffer) for s in states]
         found: tuple[Call, runtime.Recording] | None = None
-        with given(self.watch.optimizers) as settings, inspections() as checks, self.capture.holding():
+        tracked = tracked_hyperparameters(self.watch.optimizers)
+        with tracked as settings, inspections() as checks, self.capture.holding():
             try:
                 self.result = self.function(*self.args, **self.kwargs)
                 if self.capture.stopped is None:
@@ -266,7 +267,7 @@ class Capturing:
         self, call: Call, forward: runtime.Recording, before: list[tuple[TensorState, Any]], checks: list[Inspection]
     ) -> None:
         """The backward pass of the results whose graph is still needed, recorded and discarded."""
-        if call.gradients or any(type(n) is Given for n in call.numbers):
+        if call.gradients or any(type(n) is Hyperparameter for n in call.numbers):
             raise NotReplayable("it runs a backward pass or an optimizer, and returns a tensor whose graph is needed")
         if any(check.late for check in call.checks):
             raise NotReplayable("it checks values of results that it returns with their graph")
@@ -295,7 +296,7 @@ class Capturing:
             raise NotReplayable("a result is kept somewhere that the function does not return")
         call.window = window
 
-    def _settings(self, settings: list[Given], call: Call) -> None:
+    def _settings(self, settings: list[Hyperparameter], call: Call) -> None:
         """Adds guards for each optimizer's settings: only the sign, for numbers that are inputs."""
         inputs = {id(n) for n in call.numbers}
         free = {n.path[1] for n in settings if not n.used and id(n) in inputs}

@@ -18,7 +18,7 @@ from compat._core.memory.storage import UntypedStorage
 from compat._core.tensor.autograd_state import Autograd
 from compat._core.tensor.tensor import Tensor, sync
 from compat.nn.modules.module import Module
-from compat.optim._hyperparameters import Given, at, signs
+from compat.optim._hyperparameters import Hyperparameter, sign_of, value_at
 from compat.optim.optimizer import Optimizer
 from funcgrad.native.twins import twin
 
@@ -141,7 +141,7 @@ class Watch:
 
     def _note(self, get: Callable[[Any], Any], key: Any, value: Any) -> None:
         """Records a value found under a key."""
-        if isinstance(value, Given):
+        if isinstance(value, Hyperparameter):
             value = value.value
         if isinstance(value, _SIMPLE):
             self._simple.append((get, key, value))
@@ -181,7 +181,7 @@ class Watch:
 
     def note_sign(self, path: Sequence[Any], value: Any) -> None:
         """Records a number of a parameter group of which only the sign matters."""
-        self._simple.append((_sign_at, path, signs(value)))
+        self._simple.append((_sign_at, path, sign_of(value)))
 
     def _optimizer(self, optimizer: Optimizer) -> None:
         self.optimizers.append(optimizer)
@@ -219,7 +219,7 @@ class Watch:
 
 
 def _sign_at(path: Sequence[Any]) -> Any:
-    return signs(at(path))
+    return sign_of(value_at(path))
 
 
 def _contents(cell: types.CellType, _: Any) -> Any:

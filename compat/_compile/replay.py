@@ -16,7 +16,7 @@ from compat._core.random.generator import Generator
 from compat._core.tensor.tensor import Tensor, autograd_of, from_buffer
 from compat._core.transforms.grad_mode import next_sequence
 from compat._core.types.errors import FREED
-from compat.optim._hyperparameters import Given, at
+from compat.optim._hyperparameters import Hyperparameter, value_at
 from compat.random import default_generator
 from funcgrad import runtime, trees
 
@@ -100,8 +100,8 @@ class Replay(Guarded):
         self.written = [(target, results[place], count) for target, place, count in call.written]
         self.gradients = [(g, None if g.result is None else results[g.result]) for g in call.gradients]
         self._results = results
-        self._givens = [(i, n.path) for i, n in enumerate(call.numbers) if type(n) is Given]
-        self._numbers = [float(n) if type(n) is Given else n for n in call.numbers]
+        self._hyperparameters = [(i, n.path) for i, n in enumerate(call.numbers) if type(n) is Hyperparameter]
+        self._numbers = [float(n) if type(n) is Hyperparameter else n for n in call.numbers]
         written = {id(target) for target, _, _ in call.written}
         free = [i for i, s in enumerate(call.sources) if isinstance(s, list) and all(id(x) in written for x in s)]
         self.lent = [(storage, i) for i in free for storage in call.sources[i]]
@@ -128,8 +128,8 @@ class Replay(Guarded):
 
     def current_numbers(self) -> list[Any]:
         """The window's numbers, with the present settings of optimizers."""
-        for i, path in self._givens:
-            self._numbers[i] = at(path)
+        for i, path in self._hyperparameters:
+            self._numbers[i] = value_at(path)
         return self._numbers
 
     def _input(self, source: Any, tensors: Sequence[Tensor]) -> Any:

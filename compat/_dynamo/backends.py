@@ -250,7 +250,7 @@ def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any
         Graph Break Count: 1
         Op Count: 0
         Break Reasons:
-          bool at ... asks a tensor for its value: the result would be a constant of the graph. ...
+          bool at ... reads the value of a tensor: the result would be a constant of the graph. ...
     """
 
     def explained(*args: Any, **kwargs: Any) -> ExplainOutput:

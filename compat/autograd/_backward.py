@@ -23,25 +23,25 @@ from compat._core.types.size import Size
 Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 
 _CYCLE = (
-    "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
-    "gradient which can cause a "
-    "memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use "
-    "this function, make sure to "
-    "reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak."
+    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
+    "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
+    "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break the "
+    "cycle and avoid the leak."
 )
 
 
-def _several(x: Any) -> tuple:
+def _roots(x: Any) -> tuple:
+    """One or several tensors or gradient edges, as a tuple."""
     return (x,) if isinstance(x, Tensor | GradientEdge) else tuple(x)
 
 
 def _device_of(node: Node) -> Device:
-    """Where the results of a node are, as far as is known."""
+    """The device of a node's results; the CPU for a node without a plan."""
     if isinstance(node, AccumulateGrad):
         return node.variable.device
     plan = getattr(node, "plan", None)
-    found: Device = plan.device if plan is not None else CPU
-    return found
+    device: Device = CPU if plan is None else plan.device
+    return device
 
 
 class _Root(NamedTuple):
@@ -66,7 +66,7 @@ class _Root(NamedTuple):
         return cls((given.node, given.output_nr), size, dtype, _device_of(given.node))
 
     def gradient(self, i: int, grad: Any, root: Tensor | GradientEdge) -> Tensor | None:
-        """The gradient to begin with: the one given, one for a scalar."""
+        """The gradient with respect to the root: the given one, or 1 for a scalar."""
         if isinstance(grad, Tensor):
             return self._checked(i, grad)
         if grad is not None:
@@ -88,27 +88,26 @@ class _Root(NamedTuple):
     def _checked(self, i: int, grad: Tensor) -> Tensor:
         if grad.shape != self.size:
             raise RuntimeError(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {grad.shape} and output[{i}] has a "
-                f"shape of {self.size}."
+                f"Mismatch in shape: grad_output[{i}] has a shape of {grad.shape} and output[{i}] has a shape of "
+                f"{self.size}."
             )
         if grad.dtype.is_complex != self.dtype.is_complex:
             raise RuntimeError(
-                "For complex Tensors, both grad_output and output are required to have the same dtype. "
-                "Mismatch in dtype: "
-                f"grad_output[{i}] has a dtype of {grad.dtype} and output[{i}] has a dtype of {self.dtype}."
+                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+                f"dtype: grad_output[{i}] has a dtype of {grad.dtype} and output[{i}] has a dtype of {self.dtype}."
             )
         if grad.device is not self.device:
             raise RuntimeError(f"invalid gradient at index {i} - expected device {self.device} but got {grad.device}")
         return grad if grad.dtype is self.dtype else grad.to(self.dtype)
 
 
-def _begin(roots: Sequence[Any], given: Sequence[Any]) -> tuple[list[Edge], list[Tensor | None]]:
-    """The edges and the gradients to begin with.
+def _roots_and_grads(roots: Sequence[Any], given: Sequence[Any]) -> tuple[list[Edge], list[Tensor | None]]:
+    """The edges of the roots, and the gradients with respect to them.
 
     Raises:
-        RuntimeError: if a root does not require grad, or a gradient is missing or does not fit.
+        RuntimeError: if a root does not require grad, or a gradient is missing or incompatible.
     """
-    if len(given) < len(roots):  # more of them are as if they were not there
+    if len(given) < len(roots):  # additional gradients are ignored
         raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
     known = [_Root.of(r) for r in roots]
     grads = [r.gradient(i, g, root) for i, (r, g, root) in enumerate(zip(known, given, roots))]
@@ -131,13 +130,13 @@ def backward(
 
     Args:
         tensors: the tensors to differentiate.
-        grad_tensors: for each, the gradient of something with respect to it; may be left out for scalars.
+        grad_tensors: the gradient with respect to each of ``tensors``; optional for scalars.
         retain_graph: whether nodes keep their saved tensors for another backward; by default ``create_graph``.
-        create_graph: record the backward pass, so that it can be differentiated.
-        inputs: accumulate only into these tensors.
+        create_graph: whether to record the backward pass, so that it can be differentiated.
+        inputs: the tensors whose ``grad`` changes; by default all leaves.
 
     Raises:
-        RuntimeError: if a tensor does not require grad, or a gradient is missing or does not fit.
+        RuntimeError: if a tensor does not require grad, or a gradient is missing or incompatible.
     """
     level_stack.refuse("backward")
     if grad_variables is not None:
@@ -149,12 +148,12 @@ def backward(
             )
         grad_tensors = grad_variables
     if inputs is not None:
-        inputs = _several(inputs)
+        inputs = _roots(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    roots = _several(tensors)
-    given = [None] * len(roots) if grad_tensors is None else _several(grad_tensors)
-    edges, grads = _begin(roots, given)
+    roots = _roots(tensors)
+    given = [None] * len(roots) if grad_tensors is None else _roots(grad_tensors)
+    edges, grads = _roots_and_grads(roots, given)
     if create_graph:
         warn(_CYCLE)
     targets = None
@@ -162,14 +161,14 @@ def backward(
         targets = []
         for t in inputs:
             if isinstance(t, Tensor):
-                t.retain_grad()  # does nothing for a leaf
+                t.retain_grad()  # has no effect on a leaf
             targets.append(_input_edge(t))
     keep = create_graph if retain_graph is None else retain_graph
     run_backward(edges, grads, keep_graph=keep, create_graph=create_graph, inputs=targets)
 
 
-def _each(given: Any) -> tuple:
-    """One or several tensors or gradient edges, as a tuple."""
+def as_tuple(given: Any) -> tuple:
+    """A value, or the elements of a tuple or list, as a tuple."""
     return tuple(given) if isinstance(given, tuple | list) else (given,)
 
 
@@ -180,7 +179,7 @@ def _input_edge(t: Tensor | GradientEdge) -> Edge:
         raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}")
     if not t.requires_grad:
         raise RuntimeError("One of the differentiated Tensors does not require grad")
-    # A leaf's node may be gone: then nothing recorded leads to it.
+    # The accumulator of a leaf is freed if no recorded node has an edge to it.
     if t.grad_fn is None and (
         t._autograd_state_ is None or t._autograd_state_.accumulator is None or t._autograd_state_.accumulator() is None
     ):
@@ -204,13 +203,13 @@ def grad(
 
     Args:
         outputs, inputs: tensors.
-        grad_outputs: for each output, the gradient of something with respect to it; may be left out for scalars.
+        grad_outputs: the gradient with respect to each output; optional for scalars.
         retain_graph, create_graph: as for ``backward``.
-        only_inputs: ignored; False is warned about.
-        allow_unused: give None for inputs that the outputs do not depend on, instead of an error.
-        is_grads_batched: ``grad_outputs`` have a leading dimension; the gradients for each along it are found in
-            one backward pass.
-        materialize_grads: zeros instead of None; implies ``allow_unused``.
+        only_inputs: ignored, with a warning for False.
+        allow_unused: whether to return None for inputs that the outputs do not depend on, instead of raising an error.
+        is_grads_batched: whether ``grad_outputs`` have a leading batch dimension, whose elements one backward pass
+            differentiates.
+        materialize_grads: whether to return zeros instead of None; implies ``allow_unused``.
 
     Example:
         >>> import compat as torch
@@ -218,13 +217,14 @@ def grad(
         >>> torch.autograd.grad(x**2, x)
         (tensor(6.),)
     """
-    if has_torch_function(relevant := _each(outputs) + _each(inputs)):
-        named: dict[str, Any] = {"retain_graph": retain_graph, "create_graph": create_graph, "only_inputs": only_inputs}
-        named |= {"allow_unused": allow_unused, "is_grads_batched": is_grads_batched}
-        named |= {"materialize_grads": materialize_grads}
-        named |= {"grad_outputs": grad_outputs}
-        asked: tuple = handle_torch_function(grad, relevant, _each(outputs), _each(inputs), **named)
-        return asked
+    relevant = as_tuple(outputs) + as_tuple(inputs)
+    if has_torch_function(relevant):
+        overridden: tuple = handle_torch_function(
+            grad, relevant, as_tuple(outputs), as_tuple(inputs), retain_graph=retain_graph, create_graph=create_graph,
+            only_inputs=only_inputs, allow_unused=allow_unused, is_grads_batched=is_grads_batched,
+            materialize_grads=materialize_grads, grad_outputs=grad_outputs,
+        )  # fmt: skip
+        return overridden
     if not only_inputs:
         warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
@@ -235,21 +235,21 @@ def grad(
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
-    roots, targets = _several(outputs), _several(inputs)
+    roots, targets = _roots(outputs), _roots(inputs)
     if not targets:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    given = [None] * len(roots) if grad_outputs is None else list(_several(grad_outputs))
+    given = [None] * len(roots) if grad_outputs is None else list(_roots(grad_outputs))
     if level_stack.state.graphs:
-        _check_shared(roots, "output")
-        _check_shared(targets, "input")
+        _check_not_vmapped(roots, "output")
+        _check_not_vmapped(targets, "input")
 
     keep_graph = create_graph if retain_graph is None else retain_graph
 
-    def pull(*grads: Tensor | None, keeps: bool = False) -> list[Tensor | None]:
+    def vjp(*grads: Tensor | None, keeps: bool = False) -> list[Tensor | None]:
         unused = bool(allow_unused or materialize_grads)
-        return _pulled(roots, targets, grads, keep_graph or keeps, create_graph, unused)
+        return _vjp(roots, targets, grads, keep_graph or keeps, create_graph, unused)
 
-    found = _batched(pull, roots, given) if is_grads_batched else pull(*given)
+    found = _batched_vjp(vjp, roots, given) if is_grads_batched else vjp(*given)
     for i, (t, g) in enumerate(zip(targets, found)):
         if g is None and materialize_grads:
             if isinstance(t, GradientEdge):
@@ -258,7 +258,7 @@ def grad(
     return tuple(found)
 
 
-def _pulled(
+def _vjp(
     roots: tuple,
     targets: tuple,
     given: Sequence[Tensor | None],
@@ -269,9 +269,9 @@ def _pulled(
     """The gradients of ``roots`` with respect to ``targets``.
 
     Raises:
-        RuntimeError: if one of them has no gradient, unless that is allowed.
+        RuntimeError: if one of them has no gradient, without ``allow_unused``.
     """
-    edges, grads = _begin(roots, given)
+    edges, grads = _roots_and_grads(roots, given)
     found = run_backward(
         edges,
         grads,
@@ -289,12 +289,8 @@ def _pulled(
     return found
 
 
-def _check_shared(tensors: Sequence[Any], what: str) -> None:
-    """Raises for outputs or inputs that the deprecated ``vmap`` batches.
-
-    Raises:
-        RuntimeError: if one does.
-    """
+def _check_not_vmapped(tensors: Sequence[Any], what: str) -> None:
+    """Raises ``RuntimeError`` if ``vmap`` batches one of the outputs or inputs."""
     for i, t in enumerate(tensors):
         if isinstance(t, Tensor) and vmap_checks.maps(t._storage_.buffer):
             raise RuntimeError(
@@ -304,8 +300,8 @@ def _check_shared(tensors: Sequence[Any], what: str) -> None:
             )
 
 
-def _batched(pull: Callable[..., list[Tensor | None]], roots: tuple, given: list) -> list[Tensor | None]:
-    """``pull`` of gradients batched along their leading dimension, in one pass, by ``vmap``."""
+def _batched_vjp(vjp: Callable[..., list[Tensor | None]], roots: tuple, given: list) -> list[Tensor | None]:
+    """``vjp`` of gradients batched along their leading dimension, in one pass, by ``torch.vmap``."""
     for i, (root, g) in enumerate(zip(map(_Root.of, roots), given)):
         if isinstance(g, Tensor) and g.shape[1:] != root.size:
             raise RuntimeError(
@@ -316,12 +312,12 @@ def _batched(pull: Callable[..., list[Tensor | None]], roots: tuple, given: list
                 "consider using vmap."
             )
     if any(isinstance(t, Tensor) and overrides_operators(t) for t in (*roots, *given)):
-        return _one_by_one(pull, given)
-    places: list[int] = []
+        return _looped_vjp(vjp, given)
+    indices: list[int] = []
 
     def present(*grads: Tensor | None) -> list[Tensor]:
-        found = pull(*grads)
-        places.extend(i for i, g in enumerate(found) if g is not None)
+        found = vjp(*grads)
+        indices.extend(i for i, g in enumerate(found) if g is not None)
         count.append(len(found))
         return [g for g in found if g is not None]
 
@@ -330,19 +326,16 @@ def _batched(pull: Callable[..., list[Tensor | None]], roots: tuple, given: list
     with level_stack.graphs():
         columns = names_of("torch")["vmap"](present, in_dims)(*given)
     found: list[Tensor | None] = [None] * count[0]
-    for i, column in zip(places, columns):
+    for i, column in zip(indices, columns):
         found[i] = column
     return found
 
 
-def _one_by_one(pull: Callable[..., list[Tensor | None]], given: list) -> list[Tensor | None]:
-    """``_batched`` for tensors of subclasses that override operations, which no transform can trace."""
+def _looped_vjp(vjp: Callable[..., list[Tensor | None]], given: list) -> list[Tensor | None]:
+    """``_batched_vjp`` for tensors of subclasses that override operators, which transforms cannot trace."""
     count = next(len(g) for g in given if g is not None)
-    rows = [pull(*[None if g is None else g[i] for g in given], keeps=i + 1 < count) for i in range(count)]
+    rows = [vjp(*[None if g is None else g[i] for g in given], keeps=i + 1 < count) for i in range(count)]
     return [None if column[0] is None else names_of("torch")["stack"](list(column)) for column in zip(*rows)]
-
-
-# ---------------------------------------------------------------- the tensor's own
 
 
 @function("Tensor.backward")
@@ -352,10 +345,10 @@ def tensor_backward(
     """Adds the gradients of this tensor to the ``grad`` of the leaves that it was computed from.
 
     Args:
-        gradient: the gradient of something with respect to this tensor; may be left out for a scalar.
+        gradient: the gradient with respect to this tensor; optional for a scalar.
         retain_graph: whether nodes keep their saved tensors for another backward; by default ``create_graph``.
-        create_graph: record the backward pass, so that it can be differentiated.
-        inputs: accumulate only into these tensors.
+        create_graph: whether to record the backward pass, so that it can be differentiated.
+        inputs: the tensors whose ``grad`` changes; by default all leaves.
 
     Example:
         >>> import compat as torch

@@ -1,4 +1,4 @@
-"""Queries about the running backward pass, which PyTorch has under ``torch._C``."""
+"""``torch._C`` functions about the running backward pass, nodes and hooks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def current_graph_task_id() -> int:
 
 @function("C._current_autograd_node")
 def current_autograd_node() -> Any:
-    """The node whose backward is running; None outside of one."""
+    """The node whose backward is running; None outside a backward pass."""
     return mode.node
 
 
@@ -88,7 +88,7 @@ def current_graph_task_execution_order() -> list[Any]:
 
 @function("C._log_api_usage_once")
 def log_api_usage_once(event: str) -> None:
-    """Does nothing: usage is not logged."""
+    """Has no effect: usage is not logged."""
 
 
 @function("C._get_tracing_state")
@@ -134,11 +134,11 @@ def unsafe_set_version_counter(tensors: Tensor | tuple[Tensor, ...], versions: i
         t._counter_.version = version
 
 
-def _kinds(base: type) -> Iterator[type]:
+def _all_subclasses(base: type) -> Iterator[type]:
     below: list[type] = base.__subclasses__()
     for kind in below:
         yield kind
-        yield from _kinds(kind)
+        yield from _all_subclasses(kind)
 
 
 class UndefinedGradBackward(Node):
@@ -153,8 +153,8 @@ class UndefinedGradBackward(Node):
         return [None] * len(grads)
 
 
-def put_behind(node: Node, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-    """Makes tensors the results of a node."""
+def set_history(node: Node, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+    """Connects tensors to the graph as the results of a node with some operands."""
     node.next_functions = tuple(edge_of(t) for t in operands)
     node._sequence, node._hooks = next_sequence(), None
     for nr, t in enumerate(results):
@@ -162,10 +162,10 @@ def put_behind(node: Node, operands: Sequence[Tensor], results: Sequence[Tensor]
 
 
 class _Barrier(Node):
-    """A function that passes tensors through its own node.
+    """A function that returns aliases of its arguments as results of a new node.
 
     Args:
-        make: creates the node.
+        make: a function that creates the node.
         count: the number of tensors.
     """
 
@@ -176,19 +176,19 @@ class _Barrier(Node):
         if len(tensors) != self._count:
             raise TypeError(f"expected {self._count} arguments, got {len(tensors)} instead")
         results = tuple(t.detach() for t in tensors)
-        put_behind(self._make(), tensors, results)
+        set_history(self._make(), tensors, results)
         return results[0] if self._count == 1 else results
 
 
 class DelayedError(_Barrier):
-    """Makes backward raise ``message`` when it reaches one of ``count`` tensors."""
+    """A function of ``count`` tensors, whose backward raises ``message``."""
 
     def __init__(self, message: str, count: int):
         super().__init__(partial(Error, message), count)
 
 
 class UndefinedGrad(_Barrier):
-    """Drops the gradient of a tensor."""
+    """A function of a tensor, whose backward discards the gradient."""
 
     def __init__(self) -> None:
         super().__init__(UndefinedGradBackward, 1)
@@ -199,7 +199,7 @@ class _Functions:
 
     def __getattr__(self, name: str) -> type:
         kind: type
-        for kind in _kinds(Node):
+        for kind in _all_subclasses(Node):
             if kind.__name__ == name:
                 return kind
         raise AttributeError(f"module 'torch._C._functions' has no attribute '{name}'")
@@ -230,7 +230,7 @@ class _NoHooks(HookDict):
     given: Any
 
 
-def _kept_hooks(t: Tensor) -> HookDict | None:
+def _hooks_of(t: Tensor) -> HookDict | None:
     if t.grad_fn is None:
         return None if t._autograd_state_ is None else t._autograd_state_.hooks
     return None if t.grad_fn._hooks is None else t.grad_fn._hooks.tensor.get(t._nr_)
@@ -238,23 +238,23 @@ def _kept_hooks(t: Tensor) -> HookDict | None:
 
 def _backward_hooks(t: Tensor) -> Any:
     """The hooks of a tensor by id; None if it never had one."""
-    found = _kept_hooks(t)
+    found = _hooks_of(t)
     return found.given if isinstance(found, _NoHooks) else found
 
 
 def _set_backward_hooks(t: Tensor, given: Any) -> None:
-    found = None if given is None else HookDict(given) if isinstance(given, Mapping) else _NoHooks()
-    if isinstance(found, _NoHooks):
-        found.given = given
-    before = _kept_hooks(t)
+    hooks = None if given is None else HookDict(given) if isinstance(given, Mapping) else _NoHooks()
+    if isinstance(hooks, _NoHooks):
+        hooks.given = given
+    before = _hooks_of(t)
     if before:
         before.clear()  # a leaf's node may reference them
     if t.grad_fn is None:
-        autograd_of(t).hooks = found
-    elif found is None:
+        autograd_of(t).hooks = hooks
+    elif hooks is None:
         t.grad_fn.hooks().tensor.pop(t._nr_, None)
     else:
-        t.grad_fn.hooks().tensor[t._nr_] = found
+        t.grad_fn.hooks().tensor[t._nr_] = hooks
 
 
 def _refuse(message: str) -> Any:
@@ -272,6 +272,6 @@ publish(
     property(lambda t: t.grad_fn, None, _refuse("Deletion of _grad_fn not allowed. Detach tensor instead!")),
     "Tensor._grad_fn",
 )
-publish(property(id, doc="A number that no other tensor has."), "Tensor._cdata")
+publish(property(id, doc="A unique number of the tensor."), "Tensor._cdata")
 _requires_grad: Any = Tensor.__dict__["requires_grad"]
 publish(_requires_grad.deleter(_refuse("requires_grad must be a bool")), "Tensor.requires_grad")

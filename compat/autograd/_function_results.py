@@ -41,13 +41,13 @@ _SAVED_INPUT = (
 )
 
 
-def among(t: Any, tensors: Sequence[Any]) -> bool:
+def contains(t: Any, tensors: Sequence[Any]) -> bool:
     """Whether one of ``tensors`` is ``t`` itself."""
     return any(t is other for other in tensors)
 
 
-def wrap_results(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], recorded: bool, separate: bool) -> list[Any]:
-    """The results of ``forward``, in their places in the graph; ``ctx`` learns of them.
+def connect_results(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], recorded: bool, separate: bool) -> list[Any]:
+    """Connects the results of ``forward`` to the graph, and records their metadata in ``ctx``.
 
     Args:
         recorded: whether ``ctx`` is a node of the graph.
@@ -58,7 +58,7 @@ def wrap_results(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], recorded
     """
     dirty = _marked(ctx, "dirty_tensors", "mark_dirty can only accept variables, but argument ")
     fixed = _marked(ctx, "non_differentiable", "mark_non_differentiable only accepts variable arguments, but got ")
-    if not all(among(t, outputs) for t in dirty):
+    if not all(contains(t, outputs) for t in dirty):
         raise RuntimeError(NOT_RETURNED)
     for t in dirty:
         bump_version(t)
@@ -70,15 +70,15 @@ def wrap_results(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], recorded
             ctx._results.append(None)
             results.append(output)
             continue
-        moving = recorded and output.dtype.category >= FLOATING and not among(output, fixed)
-        ctx._results.append((output.shape, output.dtype, moving))
-        if among(output, dirty) and moving:
+        differentiable = recorded and output.dtype.category >= FLOATING and not contains(output, fixed)
+        ctx._results.append((output.shape, output.dtype, differentiable))
+        if contains(output, dirty) and differentiable:
             results.append(_rebased(ctx, nr, output, args, len(outputs)))
-        elif among(output, dirty):
-            results.append(output.detach() if output.requires_grad and among(output, args) else output)
+        elif contains(output, dirty):
+            results.append(output.detach() if output.requires_grad and contains(output, args) else output)
         else:
-            results.append(_placed(ctx, nr, output, args, moving))
-    _forbid_writing(ctx, outputs, results, dirty)
+            results.append(_connected(ctx, nr, output, args, differentiable))
+    _forbid_inplace(ctx, outputs, results, dirty)
     return results
 
 
@@ -89,39 +89,39 @@ def check_saved(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], dirty: Se
         RuntimeError: if not.
     """
     for t in (*(ctx.to_save or ()), *(ctx.saved_for_forward or ())):
-        if isinstance(t, Tensor) and among(t, outputs) and among(t, args) and not among(t, dirty):
+        if isinstance(t, Tensor) and contains(t, outputs) and contains(t, args) and not contains(t, dirty):
             raise RuntimeError(_SAVED_INPUT)
 
 
 def _marked(ctx: Any, name: str, message: str) -> tuple[Tensor, ...]:
-    """The tensors given to one of ``ctx``'s methods, which need not be remembered any longer."""
-    found = getattr(ctx, name) or ()
+    """Removes and returns the tensors given to one of ``ctx``'s methods."""
+    tensors = getattr(ctx, name) or ()
     setattr(ctx, name, None)
-    if not all(isinstance(t, Tensor) for t in found):
+    if not all(isinstance(t, Tensor) for t in tensors):
         raise RuntimeError(message)
-    return found
+    return tensors
 
 
 def _rebased(ctx: Any, nr: int, output: Tensor, args: Sequence[Any], count: int) -> Tensor:
-    """A tensor that ``forward`` changed in place."""
+    """Rebases the history of a tensor that ``forward`` changed in place."""
     if output._base is not None and count > 1:
         raise RuntimeError(_VIEW_AND_MORE)
     if output._rg_ and output._node_ is None:
         raise RuntimeError(_LEAF)
-    if not among(output, args):
+    if not contains(output, args):
         warn(_NOT_AN_INPUT)
     elif output._autograd_state_ is not None:
-        output._autograd_state_.grad = None  # it was the gradient of another value
+        output._autograd_state_.grad = None  # the gradient of the previous value
     rebase_checked(output, ctx, nr)
     return output
 
 
-def _placed(ctx: Any, nr: int, output: Tensor, args: Sequence[Any], moving: bool) -> Tensor:
-    """A result that is not one of the arguments, changed in place."""
-    given = among(output, args)
-    if not moving:
+def _connected(ctx: Any, nr: int, output: Tensor, args: Sequence[Any], differentiable: bool) -> Tensor:
+    """Connects a result that is not a dirty argument."""
+    given = contains(output, args)
+    if not differentiable:
         if given:
-            # An argument keeps its own node: the result is an alias.
+            # The argument keeps its node, so the result is an alias.
             return output.detach() if output.requires_grad else _view(output)
         if output.requires_grad and output._base is None:
             output.detach_()
@@ -140,8 +140,8 @@ def _view(t: Tensor) -> Tensor:
     return view
 
 
-def _forbid_writing(ctx: Any, outputs: Sequence[Any], results: Sequence[Any], dirty: Sequence[Tensor]) -> None:
-    """Views that are returned cannot be written in place: that would go around the given backward."""
+def _forbid_inplace(ctx: Any, outputs: Sequence[Any], results: Sequence[Any], dirty: Sequence[Tensor]) -> None:
+    """Forbids in-place operations on results that are views, since they would bypass the function's ``backward``."""
     several = sum(known is not None and known[2] for known in ctx._results) > 1
     if ctx._pure_view and (several or len(ctx._tensor_arguments) > 1):
         raise RuntimeError(_PURE_VIEW)
@@ -153,26 +153,24 @@ def _forbid_writing(ctx: Any, outputs: Sequence[Any], results: Sequence[Any], di
             continue
         if several:
             result._view_ = View(view.base, view.version, "multiple", view.steps)
-        elif not among(output, dirty):
+        elif not contains(output, dirty):
             result._view_ = View(view.base, view.version, "" if ctx._pure_view else "function", view.steps)
 
 
-def keep(ctx: Any, results: Sequence[Any], args: Sequence[Any], recorded: bool) -> None:
-    """Turns the tensors of ``save_for_backward`` into saved variables: none, without a graph.
+def save_tensors(ctx: Any, results: Sequence[Any], args: Sequence[Any], recorded: bool) -> None:
+    """Saves the tensors of ``save_for_backward``, if ``ctx`` is a node of the graph.
 
     Raises:
-        TypeError: if something else than tensors is to be saved.
+        TypeError: if one of them is neither a tensor nor None.
     """
-    wanted, ctx.to_save, ctx.saved_for_forward = ctx.to_save or (), None, None
-    if not recorded:
-        wanted = ()
+    tensors, ctx.to_save, ctx.saved_for_forward = (ctx.to_save or ()) if recorded else (), None, None
     entries = []
-    for i, t in enumerate(wanted):
+    for i, t in enumerate(tensors):
         if t is not None and not isinstance(t, Tensor):
             raise TypeError(
                 f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}"
             )
-        place = next((nr for nr, r in enumerate(results) if r is t), None) if t is not None else None
-        own = place is not None and t is not None and t._node_ is ctx
-        entries.append(save_result(t, place) if own else save(t))  # type: ignore[arg-type]
+        index = next((nr for nr, r in enumerate(results) if r is t), None) if t is not None else None
+        is_result = index is not None and t is not None and t._node_ is ctx
+        entries.append(save_result(t, index) if is_result else save(t))  # type: ignore[arg-type]
     ctx.saved = tuple(entries)

@@ -1,7 +1,7 @@
 """Custom functions inside transforms: ``vmap``, ``grad``, ``jvp``, dual numbers, ``jit``.
 
-The rule that the user defined for the innermost transform among the arguments is applied, on the values around that
-transform, where the function is applied again. So each transform uses the user's own derivative.
+The innermost transform among the arguments calls the rule that the user defined for it with the values of the next
+outer level, at which the function is applied again. So each transform uses the user's derivative.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from compat._core.tensor.tracing import array, elements, tensor_of
 from compat._core.transforms import level_stack
 from compat._core.transforms.grad_mode import enable_grad
 from compat._core.types.dtype import FLOATING
-from compat.autograd._function_results import NOT_RETURNED, among, check_saved
+from compat.autograd._function_results import NOT_RETURNED, check_saved, contains
 from funcgrad import custom_vjp
 from funcgrad.core.tracing import Interpreter, Tracer
 from funcgrad.interpreters.batching import Batching, BatchTracer
@@ -34,7 +34,9 @@ _NOT_IN_PLACE = (
 )
 _NOT_A_VIEW = "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view."
 
-_NOT_OF_TANGENT = "A custom Function is returning a view but the jvp is not returning a view of the {} grad input."
+_NOT_A_VIEW_OF_TANGENT = (
+    "A custom Function is returning a view but the jvp is not returning a view of the {} grad input."
+)
 
 
 class VmapInfo(NamedTuple):
@@ -53,37 +55,37 @@ def apply_traced(cls: Any, args: tuple) -> Any:
     call = _Call(cls, args)
     tracers = [x for x in call.arrays if isinstance(x, Tracer)]
     innermost = max((x.interpreter for x in tracers), key=lambda interpreter: interpreter.level)
-    call.note_needs(innermost)
-    if isinstance(innermost, Batching) and level_stack.state.graphs:  # autograd's own mapping: forward maps as it is
-        return cls._recorded_(args, cls._run_)
-    if isinstance(innermost, Batching) and cls._maps_():
-        return _mapped(call, innermost)
+    call.set_needs_input_grad(innermost)
+    if isinstance(innermost, Batching) and level_stack.state.graphs:  # batched gradients: operators batch ``forward``
+        return cls._apply_recorded_(args, cls._run_forward_)
+    if isinstance(innermost, Batching) and cls._has_vmap_():
+        return _vmapped(call, innermost)
     if isinstance(innermost, Batching) and not cls.generate_vmap_rule:
         raise RuntimeError(
             f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement "
             f"the vmap staticmethod or set generate_vmap_rule=True. {_MORE}"
         )
     if innermost is level_stack.state.duals:
-        return cls._recorded_(args, partial(forward_dual, cls))
+        return cls._apply_recorded_(args, partial(forward_dual, cls))
     if isinstance(innermost, Forward):
-        return _pushed(call, innermost)
+        return _jvp(call, innermost)
     operation = custom_vjp(call.function)
     operation.defvjp(call.forward, call.backward, materialize=False)
     found = operation(*call.arrays)
     if isinstance(innermost, Batching) and any(t._version for t in call.given):
-        raise RuntimeError(NOT_RETURNED)  # the written argument is one batch element's, and a copy
+        raise RuntimeError(NOT_RETURNED)  # the written argument is a copy, of one batch element
     return call.results(found, f"{cls.__name__}GeneratedBackward")
 
 
 class _Call:
-    """One call of a function, as one of arrays.
+    """One call of a function, as a function of arrays.
 
     Attributes:
         ctx: the context for the user's rules.
-        leaves, tree: the arguments, which may hold tensors in containers.
-        places: which of the leaves are tensors.
-        arrays: their elements.
-        given: these tensors as the function last got them, over separate storages.
+        leaves, tree: the arguments, which may be containers of tensors.
+        indices: the indices of the tensors among the leaves.
+        arrays: the elements of these tensors.
+        given: the tensors of the last call of the user's function, with separate storages.
     """
 
     def __init__(self, cls: Any, args: tuple):
@@ -91,77 +93,77 @@ class _Call:
         self.args = args
         self.ctx = cls._backward_cls()
         self.leaves, self.tree = tree_flatten(args)
-        self.places = [i for i, x in enumerate(self.leaves) if isinstance(x, Tensor)]
-        self.arrays = [array(self.leaves[i]) for i in self.places]
+        self.indices = [i for i, x in enumerate(self.leaves) if isinstance(x, Tensor)]
+        self.arrays = [array(self.leaves[i]) for i in self.indices]
         self.given: list[Tensor] = []
-        self.several = False
+        self.is_tuple = False
         self.outputs: list[Any] = []
 
     def arguments(self, arrays: Sequence[Any]) -> tuple:
-        """The arguments with other elements in the tensors' places."""
-        found = list(self.leaves)
+        """The arguments with the elements of the tensors replaced."""
+        leaves = list(self.leaves)
         self.given = [_detached(tensor_of(x)) for x in arrays]
-        for place, t in zip(self.places, self.given):
-            found[place] = t
-        return self._filled(found)
+        for index, t in zip(self.indices, self.given):
+            leaves[index] = t
+        return self._with_leaves(leaves)
 
-    def _filled(self, leaves: Sequence[Any]) -> tuple:
-        """The arguments with other leaves."""
+    def _with_leaves(self, leaves: Sequence[Any]) -> tuple:
+        """The arguments with the leaves replaced."""
         filled: tuple = tree_unflatten(leaves, self.tree)
         return filled
 
-    def _of_places(self, found: Sequence[Any]) -> list[Any]:
-        """The items of a sequence per argument that belong to the tensors among the arguments; None for a missing
-        one."""
+    def _of_tensors(self, found: Sequence[Any]) -> list[Any]:
+        """The entries for the tensors of a sequence with an entry, a tree or None for each argument."""
         leaves: list[Any] = []
         for x, argument in zip(found, self.args):
             count = len(tree_leaves(argument))
             leaves += [None] * count if x is None else [x] if isinstance(argument, Tensor) else tree_leaves(x)
-        return [leaves[i] for i in self.places]
+        return [leaves[i] for i in self.indices]
 
-    def note_needs(self, innermost: Interpreter) -> None:
-        """Sets ``ctx.needs_input_grad`` by the innermost transform and those around it."""
+    def set_needs_input_grad(self, innermost: Interpreter) -> None:
+        """Sets ``ctx.needs_input_grad`` by the innermost transform and the outer ones."""
         needs = [False] * len(self.leaves)
-        for place, x in zip(self.places, self.arrays):
-            needs[place] = self.leaves[place].dtype.category >= FLOATING and _differentiated(x, innermost)
-        self.ctx.needs_input_grad = tuple(any(tree_leaves(n)) for n in self._filled(needs))
+        for index, x in zip(self.indices, self.arrays):
+            needs[index] = self.leaves[index].dtype.category >= FLOATING and _differentiated(x, innermost)
+        self.ctx.needs_input_grad = tuple(any(tree_leaves(n)) for n in self._with_leaves(needs))
 
     def unwrap(self, output: Any) -> list[Any]:
-        """The arrays of a result, of which the rest is remembered."""
-        self.several = isinstance(output, tuple)
-        self.outputs = list(output) if self.several else [output]
+        """The arrays of a result; its structure and other objects are stored."""
+        self.is_tuple = isinstance(output, tuple)
+        self.outputs = list(output) if self.is_tuple else [output]
         return [array(o) for o in self.outputs if isinstance(o, Tensor)]
 
     def results(self, arrays: Sequence[Any], node: str | None = None) -> Any:
-        """The result with these arrays in it.
+        """The result of the call, with the arrays as tensors.
 
         Args:
-            node: the name of their node where one is made.
+            node: the name of their node, if one is created.
         """
-        made = [tensor_of(x) for x in arrays]
-        for t, x in zip(made, arrays):
+        tensors = [tensor_of(x) for x in arrays]
+        for t, x in zip(tensors, arrays):
             if t._storage_.base.traced:
                 level_stack.mark(t, x, node)
-        given = iter(made)
-        found = [self.result(o, next(given)) if isinstance(o, Tensor) else o for o in self.outputs]
-        return tuple(found) if self.several else found[0]
+        remaining = iter(tensors)
+        results = [self.result(o, next(remaining)) if isinstance(o, Tensor) else o for o in self.outputs]
+        return tuple(results) if self.is_tuple else results[0]
 
     def result(self, output: Any, found: Tensor) -> Tensor:
-        """The user's tensor for a result of the function: the argument itself, if the function wrote into it.
+        """The tensor to return for a result of the function: the argument itself, if the function wrote into it.
 
         Args:
-            found: the result outside the function.
+            output: the result within the function.
+            found: the result at the outer level.
         """
-        for place, t in zip(self.places, self.given):
+        for index, t in zip(self.indices, self.given):
             if output is t and t._version:
-                written: Tensor = self.leaves[place].copy_(found)
+                written: Tensor = self.leaves[index].copy_(found)
                 return written
         return found
 
     # ---------------------------------------------------------------- rules
 
     def function(self, *arrays: Any) -> list[Any]:
-        """The results alone."""
+        """The results, without saved tensors."""
         args = self.arguments(arrays)
         if self.separate:
             return self.unwrap(self.cls.forward(*args))
@@ -170,16 +172,16 @@ class _Call:
     @property
     def separate(self) -> bool:
         """Whether ``forward`` does not take ``ctx``."""
-        separate: bool = self.cls._separate_()
+        separate: bool = self.cls._has_setup_context_()
         return separate
 
     def _applied(self, args: tuple) -> Any:
-        """The function's own result, which ``setup_context`` sees before it is in a graph."""
+        """The function's result; ``setup_context`` gets it without a node."""
         if not self.separate:
             return self.cls.forward(self.ctx, *args)
         output = self.cls.apply(*args)
         for o in output if isinstance(output, tuple) else (output,):
-            if isinstance(o, Tensor) and o._storage_.base.traced and not among(o, args):
+            if isinstance(o, Tensor) and o._storage_.base.traced and not contains(o, args):
                 o._rg_, o._node_ = False, None
         self.cls.setup_context(self.ctx, args, output)
         return output
@@ -195,17 +197,17 @@ class _Call:
 
     def backward(self, kept: Sequence[Any], cotangents: Sequence[Any]) -> tuple:
         """The gradients of the tensors among the arguments."""
-        ctx, given, cts = self.ctx, iter(kept), iter(cotangents)
-        ctx.saved = tuple(None if absent else save(tensor_of(next(given))) for absent in self._absent)
+        ctx, saved, cts = self.ctx, iter(kept), iter(cotangents)
+        ctx.saved = tuple(None if absent else save(tensor_of(next(saved))) for absent in self._absent)
         grads = [self._cotangent(o, next(cts)) if isinstance(o, Tensor) else None for o in self.outputs]
         ctx.saved_for_forward = None
         ctx._count = len(self.args)
         found = ctx._counted(ctx._backward()(ctx, *grads))
-        tensors = [self.leaves[place] for place in self.places]
-        return tuple(self._fitting(i, x, g) for i, (x, g) in enumerate(zip(tensors, self._of_places(found))))
+        tensors = [self.leaves[index] for index in self.indices]
+        return tuple(self._grad_array(i, x, g) for i, (x, g) in enumerate(zip(tensors, self._of_tensors(found))))
 
-    def _fitting(self, i: int, argument: Tensor, grad: Tensor | None) -> Any:
-        """The elements of the gradient of the ``i``-th tensor, None for none."""
+    def _grad_array(self, i: int, argument: Tensor, grad: Tensor | None) -> Any:
+        """The elements of the gradient with respect to the ``i``-th tensor, or None."""
         if grad is None or argument.dtype.category < FLOATING:
             return None
         name = f"{self.cls.__name__}GeneratedBackward"
@@ -217,15 +219,15 @@ class _Call:
             return tensor_of(ct)
         return output.detach().new_zeros(output.shape) if self.ctx._materialize else None
 
-    def push(self, arrays: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def jvp_arrays(self, arrays: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """The results, and their tangents, None for zero."""
         args = self.arguments(arrays)
         with enable_grad():
             output = self._applied(args)
-            moving: list[Any] = [None] * len(self.leaves)
-            for place, t in zip(self.places, tangents):
-                moving[place] = self._tangent(self.leaves[place], t)
-            found = self.cls.jvp(self.ctx, *self._filled(moving))
+            differentiable: list[Any] = [None] * len(self.leaves)
+            for index, t in zip(self.indices, tangents):
+                differentiable[index] = self._tangent(self.leaves[index], t)
+            found = self.cls.jvp(self.ctx, *self._with_leaves(differentiable))
         values = self.unwrap(output)
         pushed = found if isinstance(found, tuple) else (found,)
         if len(pushed) != len(self.outputs):
@@ -243,12 +245,12 @@ class _Call:
 
 
 def _detached(t: Tensor) -> Tensor:
-    """A tensor that may be written: a lifted tensor is the user's own, which may be a leaf."""
+    """A tensor that may be written: a copy of a lifted leaf, which is the user's tensor."""
     return t.clone() if t._rg_ and t._node_ is None and level_stack.state.levels else t
 
 
 def _differentiated(x: Any, innermost: Interpreter) -> bool:
-    """Whether there are derivatives of a value: by the innermost transform, or by one around it if that is none."""
+    """Whether the innermost transform, or for ``vmap`` an outer one, differentiates a value."""
     if not isinstance(innermost, Batching):
         return isinstance(x, Tracer) and x.interpreter is innermost
     while isinstance(x, BatchTracer):
@@ -257,10 +259,10 @@ def _differentiated(x: Any, innermost: Interpreter) -> bool:
 
 
 def _like(tangent: Tensor, output: Tensor) -> Any:
-    """A tangent's elements.
+    """The elements of a tangent.
 
     Raises:
-        RuntimeError: if it is not of its result's size.
+        RuntimeError: if its size is not that of its result.
     """
     if tangent.shape != output.shape:
         raise RuntimeError(
@@ -270,11 +272,7 @@ def _like(tangent: Tensor, output: Tensor) -> Any:
 
 
 def _check_tangents(outputs: tuple, found: tuple) -> None:
-    """Whether ``jvp`` gave a tensor or None for each output.
-
-    Raises:
-        RuntimeError: if not.
-    """
+    """Raises ``RuntimeError`` unless ``jvp`` returned a tensor or None for each output."""
     if len(found) != len(outputs):
         raise RuntimeError(
             f"Function's jvp returned an invalid number of forward gradients (expected {len(outputs)} but got "
@@ -286,16 +284,16 @@ def _check_tangents(outputs: tuple, found: tuple) -> None:
 
 
 def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
-    """The result of ``forward`` on dual numbers: ``jvp`` gives it tangents.
+    """The result of ``forward`` on dual numbers, with the tangents that ``jvp`` returns.
 
     Raises:
-        RuntimeError: if ``jvp`` gives other tangents than those that there can be.
+        RuntimeError: if ``jvp`` returns invalid tangents.
     """
     from compat._core.autograd.forward_ad import make_dual, set_fwd_grad_enabled, unpack_dual
 
     tangents = [unpack_dual(a).tangent if isinstance(a, Tensor) else None for a in args]
     memory = [(t._storage_, t._storage_.buffer) for t in tangents if t is not None]
-    output = cls._run_(ctx, args)
+    output = cls._run_forward_(ctx, args)
     for storage, buffer in memory:  # writing into a dual wrote its tangent, too
         if storage.buffer is not buffer:
             storage.write(buffer)
@@ -308,22 +306,22 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
         found = cls.jvp(ctx, *tangents)
     found = found if isinstance(found, tuple) else (found,)
     _check_tangents(outputs, found)
-    if cls._separate_():
+    if cls._has_setup_context_():
         check_saved(ctx, outputs, args, ctx.dirty_tensors or ())
     results = []
     for i, (o, t) in enumerate(zip(outputs, found)):
         if t is None:
             results.append(o)
-        elif among(o, ctx.dirty_tensors or ()):
-            if not among(t, tangents) or t._version == versions[id(t)]:
+        elif contains(o, ctx.dirty_tensors or ()):
+            if not contains(t, tangents) or t._version == versions[id(t)]:
                 raise RuntimeError(_NOT_IN_PLACE)
             dual = make_dual(unpack_dual(o).primal.clone(), unpack_dual(t).primal.clone())
             o._storage_.write(strided_access.write(o._storage_.buffer, o._layout_, o._offset_, elements(dual)))
             results.append(o)
         else:
-            _check_pushed(cls, ctx, i, o, t, args, tangents)
+            _check_tangent(cls, ctx, i, o, t, args, tangents)
             results.append(make_dual(unpack_dual(o).primal, unpack_dual(t).primal))
-    # Marked and saved tensors are found by identity, which has changed.
+    # Marked and saved tensors are compared by identity.
     for name in ("to_save", "non_differentiable", "dirty_tensors"):
         marked = getattr(ctx, name)
         if marked:
@@ -332,19 +330,19 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
     return tuple(results) if isinstance(output, tuple) else results[0]
 
 
-def _check_pushed(
+def _check_tangent(
     cls: Any, ctx: Any, i: int, output: Any, tangent: Tensor, args: tuple, given: Sequence[Tensor | None]
 ) -> None:
-    """Checks that a result can have the tangent returned by ``jvp``."""
+    """Raises ``RuntimeError`` for a tangent that a result cannot have."""
     from compat._core.autograd.forward_ad import DualStorage
 
-    moving = isinstance(output, Tensor) and output.dtype.category >= FLOATING
-    if not moving or among(output, ctx.non_differentiable or ()):
+    differentiable = isinstance(output, Tensor) and output.dtype.category >= FLOATING
+    if not differentiable or contains(output, ctx.non_differentiable or ()):
         raise RuntimeError(
             f"The jvp of {cls.__name__} returned a tangent at index {i}, where forward returned what has none. You "
             "should return None at that position instead."
         )
-    if not (among(output, args) or output._is_view()):
+    if not (contains(output, args) or output._is_view()):
         return
     if not tangent._is_view():
         raise RuntimeError(_NOT_A_VIEW)
@@ -354,18 +352,18 @@ def _check_pushed(
         storage = a._storage_
         itself = isinstance(storage, DualStorage) and storage.dual is not None and storage.dual() is a
         if tangent._base is not (seen if seen._base is None else seen._base):
-            raise RuntimeError(_NOT_OF_TANGENT.format("given" if itself else "same base as the given"))
+            raise RuntimeError(_NOT_A_VIEW_OF_TANGENT.format("given" if itself else "same base as the given"))
 
 
-def _pushed(call: _Call, interpreter: Forward) -> Any:
-    mine = [x if isinstance(x, ForwardTracer) and x.interpreter is interpreter else None for x in call.arrays]
-    primals = [x if m is None else m.primal for x, m in zip(call.arrays, mine)]
-    outs, tangents = call.push(primals, [None if m is None else m.tangent for m in mine])
+def _jvp(call: _Call, interpreter: Forward) -> Any:
+    own_tracers = [x if isinstance(x, ForwardTracer) and x.interpreter is interpreter else None for x in call.arrays]
+    primals = [x if m is None else m.primal for x, m in zip(call.arrays, own_tracers)]
+    outs, tangents = call.jvp_arrays(primals, [None if m is None else m.tangent for m in own_tracers])
     return call.results([o if t is None else ForwardTracer(interpreter, o, t) for o, t in zip(outs, tangents)])
 
 
-def _mapped(call: _Call, interpreter: Batching) -> Any:
-    """The results for the whole batch, by the user's ``vmap``."""
+def _vmapped(call: _Call, interpreter: Batching) -> Any:
+    """The results of the user's ``vmap``."""
     cls = call.cls
     if cls.generate_vmap_rule:
         raise RuntimeError(
@@ -373,13 +371,13 @@ def _mapped(call: _Call, interpreter: Batching) -> Any:
             "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid "
             f"ambiguity. {_MORE}"
         )
-    mine = [isinstance(x, BatchTracer) and x.interpreter is interpreter for x in call.arrays]
+    own_tracers = [isinstance(x, BatchTracer) and x.interpreter is interpreter for x in call.arrays]
     in_dims: list[int | None] = [None] * len(call.leaves)
-    for place, x, m in zip(call.places, call.arrays, mine):
-        in_dims[place] = x.dim if m else None
-    lowered = call.arguments([x.value if m else x for x, m in zip(call.arrays, mine)])
+    for index, x, m in zip(call.indices, call.arrays, own_tracers):
+        in_dims[index] = x.dim if m else None
+    lowered = call.arguments([x.value if m else x for x, m in zip(call.arrays, own_tracers)])
     randomness = next((e.randomness for e in level_stack.state.levels if e.interpreter is interpreter), "error")
-    found = cls.vmap(VmapInfo(interpreter.size, randomness), call._filled(in_dims), *lowered)
+    found = cls.vmap(VmapInfo(interpreter.size, randomness), call._with_leaves(in_dims), *lowered)
     if not isinstance(found, tuple) or len(found) != 2:
         raise RuntimeError(
             "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure "

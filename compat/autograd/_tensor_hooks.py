@@ -1,7 +1,6 @@
 """Registration of tensor hooks, ``retain_grad`` and ``grad_dtype``.
 
-The engine runs them: ``compat._core.autograd.hooks``, and ``compat._core.autograd.accumulate_grad`` those after
-accumulation.
+``compat._core.autograd.hooks`` runs the hooks; ``compat._core.autograd.accumulate_grad`` runs those after accumulation.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from compat._core.types.removable_handle import HookDict, RemovableHandle, regis
 
 
 def _hooks_of(t: Tensor) -> HookDict:
-    """Where a tensor's hooks are kept: a leaf's with the tensor, a result's with its node."""
+    """The hooks of a tensor, which a leaf stores itself and a result stores in its node."""
     node = t.grad_fn
     if node is not None and t._autograd_state_ is not None and t._autograd_state_.hooks is not None:
         return t._autograd_state_.hooks
@@ -33,7 +32,7 @@ def _hooks_of(t: Tensor) -> HookDict:
 
 @function("Tensor.register_hook")
 def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
-    """Calls ``hook(grad)`` whenever the gradient of this tensor is computed; its result, if not None, replaces it.
+    """Calls ``hook(grad)`` when the gradient of this tensor is computed; a result that is not None replaces it.
 
     Raises:
         RuntimeError: if the tensor does not require grad.
@@ -94,7 +93,7 @@ publish(
 
 @function("Tensor.retain_grad")
 def retain_grad(self: Tensor) -> None:
-    """Keeps the gradient of a non-leaf in ``grad``; does nothing for a leaf.
+    """Keeps the gradient of a non-leaf in ``grad``; has no effect on a leaf.
 
     Raises:
         RuntimeError: if the tensor does not require grad.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compat._core.autograd.saved_variable import HookStack
 from compat._core.transforms.grad_mode import mode as _mode
-from compat._core.types.errors import warn
+from compat._core.types.errors import warn, wrong_argument
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
 
@@ -16,11 +16,11 @@ _SLOW = (
 class set_detect_anomaly:
     """Sets whether backward checks each node's gradients for NaN; also a context manager.
 
-    An error in backward comes with a warning that shows where in the program the node was made.
+    An error in backward is preceded by a warning with the stack trace of the forward operation.
 
     Args:
-        mode: whether it does.
-        check_nan: whether not-a-number is an anomaly.
+        mode: whether to detect anomalies.
+        check_nan: whether NaN is an anomaly.
 
     Example:
         >>> import compat as torch, warnings
@@ -44,7 +44,7 @@ class set_detect_anomaly:
 
 
 class detect_anomaly(set_detect_anomaly):
-    """``set_detect_anomaly(True)`` as a context manager, with a warning that it is slow."""
+    """``set_detect_anomaly(True)`` as a context manager, which warns that it is slow."""
 
     def __init__(self, check_nan: bool = True):
         warn(_SLOW)
@@ -52,25 +52,23 @@ class detect_anomaly(set_detect_anomaly):
 
 
 def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
-    """Turns the search on or off.
+    """Enables or disables anomaly detection.
 
     Raises:
         TypeError: if an argument is not a bool.
     """
-    for place, (name, value) in enumerate((("enabled", enabled), ("check_nan", check_nan)), 1):
+    for position, (name, value) in enumerate((("enabled", enabled), ("check_nan", check_nan)), 1):
         if not isinstance(value, bool):
-            raise TypeError(
-                f"set_anomaly_enabled(): argument '{name}' (position {place}) must be bool, not {type(value).__name__}"
-            )
+            raise wrong_argument("set_anomaly_enabled", name, position, "bool", value)
     HookStack.used += enabled - _mode.anomaly
     _mode.anomaly, _mode.check_nan = enabled, check_nan
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomalies are looked for."""
+    """Whether anomaly detection is enabled."""
     return _mode.anomaly
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether not-a-number is an anomaly where they are."""
+    """Whether NaN is an anomaly."""
     return _mode.check_nan

@@ -30,10 +30,10 @@ __all__ = [
 
 
 def enter_dual_level() -> int:
-    """Enters a level, in which tensors may have tangents; returns its number.
+    """Enters a forward-mode level, in which tensors may have tangents; returns its number.
 
     Raises:
-        RuntimeError: inside another one.
+        RuntimeError: inside another level.
     """
     if level_stack.state.duals is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
@@ -44,10 +44,10 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Leaves the level: tensors made in it lose their tangents.
+    """Exits the forward-mode level: its tensors lose their tangents.
 
     Raises:
-        RuntimeError: if none is entered, or not the one of that number.
+        RuntimeError: if no level, or another level than ``level``, is entered.
     """
     if level is None:
         level = current_level()
@@ -59,7 +59,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if duals is None:
         raise RuntimeError("Dual level must be a positive number.")
     duals.running.close()
-    # Its tracers go on as their primals.
+    # Its tracers remain valid as their primals.
     duals.open, duals.alive = False, True
     level_stack.state.duals = None
 

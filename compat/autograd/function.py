@@ -22,7 +22,7 @@ from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.dtype import float32
 from compat._core.types.errors import FREED
 from compat._core.types.size import Size
-from compat.autograd._function_results import keep, wrap_results
+from compat.autograd._function_results import connect_results, save_tensors
 
 __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "once_differentiable"]
 
@@ -51,7 +51,7 @@ class FunctionCtx:
     """The context that ``forward`` passes to ``backward``: saved tensors, and any attributes.
 
     Attributes:
-        needs_input_grad: per argument of ``apply``, whether its gradient is needed.
+        needs_input_grad: for each argument of ``apply``, whether its gradient is needed.
         saved_tensors: the tensors given to ``save_for_backward``.
     """
 
@@ -63,7 +63,7 @@ class FunctionCtx:
     materialize_grads: bool
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Saves tensors for ``backward``; in-place changes are detected there."""
+        """Saves tensors for ``backward``, which raises an error if they were changed in place."""
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
@@ -89,7 +89,7 @@ class FunctionCtx:
         self.non_differentiable = tensors
 
     def mark_shared_storage(self, *pairs: Any) -> None:
-        """Does nothing; deprecated."""
+        """Has no effect; deprecated."""
         text = (
             "mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that "
             "calls to `set_()` are not tracked"
@@ -101,7 +101,7 @@ class FunctionCtx:
         self.materialize_grads = value
 
 
-#: The name that objects which were saved by older versions of PyTorch refer to.
+#: The name in objects pickled by earlier versions of PyTorch.
 _ContextMethodMixin = FunctionCtx
 
 
@@ -133,7 +133,7 @@ class WriteOnly:
 class BackwardCFunction(Node, FunctionCtx):
     """The node of one call of a ``Function``, which is also its ``ctx``.
 
-    Its own attributes are slots: ``__dict__`` has only the user's attributes.
+    Its attributes are slots, so that ``__dict__`` contains only the user's.
     """
 
     __slots__ = (
@@ -167,7 +167,7 @@ class BackwardCFunction(Node, FunctionCtx):
         """The tensors given to ``save_for_backward``.
 
         Raises:
-            RuntimeError: if they were freed, or modified in place since.
+            RuntimeError: if they were freed, or modified in place.
         """
         if self.saved_for_forward is not None:
             return self.saved_for_forward
@@ -198,14 +198,14 @@ class BackwardCFunction(Node, FunctionCtx):
 
     @property
     def _input_metadata(self) -> tuple[InputMetadata, ...]:
-        # Non-tensor results count as well: hooks get None for them.
+        # Includes results that are not tensors, for which hooks get None.
         return tuple(InputMetadata(*(known[:2] if known else (Size(()), float32))) for known in self._results)
 
     def release(self) -> None:
         self.saved = None
 
     def maybe_clear_saved_tensors(self) -> None:
-        """Frees the saved tensors within a backward pass that does not retain them, as at the node's end."""
+        """Frees the saved tensors, if a backward pass that does not retain the graph is running."""
         if mode.task is not None and not mode.task.keep_graph:
             self.release()
 
@@ -239,7 +239,7 @@ class BackwardCFunction(Node, FunctionCtx):
             )
         return found
 
-    def _fitting(self, grad: Any, following: Node | None, nr: int, place: int) -> Tensor | None:
+    def _fitting(self, grad: Any, following: Node | None, nr: int, index: int) -> Tensor | None:
         if grad is None:
             return None
         if not isinstance(grad, Tensor):
@@ -247,7 +247,7 @@ class BackwardCFunction(Node, FunctionCtx):
         if following is None:
             return grad  # for callers that inspect its result
         make_error = lambda what: RuntimeError(
-            f"Function {self.name()} returned an invalid gradient at index {place} - {what}"
+            f"Function {self.name()} returned an invalid gradient at index {index} - {what}"
         )
         expected = following.expects(nr)
         if expected is not None and grad.dtype.is_complex and not expected[1].is_complex:
@@ -274,13 +274,13 @@ class BackwardCFunction(Node, FunctionCtx):
     def _backward(self) -> Callable[..., Any]:
         """The user's ``backward``, or ``vjp``."""
         function = self._forward_cls
-        own, vjp = function.backward is not Function.backward, function.vjp is not Function.vjp
-        if own and vjp:
+        has_backward, has_vjp = function.backward is not Function.backward, function.vjp is not Function.vjp
+        if has_backward and has_vjp:
             raise RuntimeError(
                 "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
                 "implement one of them."
             )
-        return function.vjp if vjp else function.backward
+        return function.vjp if has_vjp else function.backward
 
 
 BackwardCFunction.__module__ = "torch.autograd.function"
@@ -294,9 +294,9 @@ class FunctionMeta(type):
 
     def __init__(cls, name: str, bases: tuple, namespace: dict):
         super().__init__(name, bases, namespace)
-        within: dict[str, Any] = {"_forward_cls": cls, "__module__": "torch.autograd.function"}
-        within |= {"__slots__": (), "_autograd_function_id": next(_function_ids)}
-        cls._backward_cls = type(f"{name}Backward", (BackwardCFunction,), within)
+        attributes: dict[str, Any] = {"_forward_cls": cls, "__module__": "torch.autograd.function"}
+        attributes |= {"__slots__": (), "_autograd_function_id": next(_function_ids)}
+        cls._backward_cls = type(f"{name}Backward", (BackwardCFunction,), attributes)
 
 
 class Function(metaclass=FunctionMeta):
@@ -306,10 +306,10 @@ class Function(metaclass=FunctionMeta):
     ``setup_context(ctx, inputs, output)``, and call ``apply``.
 
     Attributes:
-        generate_vmap_rule: whether ``vmap`` is derived by mapping ``forward`` and ``backward``, so that no ``vmap``
-            method is needed.
+        generate_vmap_rule: whether ``vmap`` batches ``forward`` and ``backward``, instead of calling a method ``vmap``.
         clear_saved_tensors_on_access: whether ``saved_tensors`` are freed when ``backward`` reads them.
-        boxed_grads_call: whether ``backward`` takes a list of gradients: elements that it removes are freed.
+        boxed_grads_call: whether ``backward`` takes a list of gradients, from which it can remove gradients to free
+            them.
 
     Example:
         >>> class Double(torch.autograd.Function):
@@ -373,7 +373,7 @@ class Function(metaclass=FunctionMeta):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
-        """Computes the results for the whole batch; returns them and their batch dimensions."""
+        """Computes the results for a batch; returns them and their batch dimensions."""
         raise NotImplementedError(
             "To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
             "generate_vmap_rule=True."
@@ -382,34 +382,34 @@ class Function(metaclass=FunctionMeta):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Runs ``forward`` and records ``backward``."""
-        if cls._separate_() or kwargs:
-            args = _bound(cls, args, kwargs)
-        if level_stack.state.levels and not level_stack.state.graphs and not cls._separate_():
+        if cls._has_setup_context_() or kwargs:
+            args = _bind_arguments(cls, args, kwargs)
+        if level_stack.state.levels and not level_stack.state.graphs and not cls._has_setup_context_():
             raise RuntimeError(_NOT_SEPARATE)
         given = tree_leaves(args) if level_stack.state.levels else args
         if any(isinstance(a, Tensor) and in_transform(a._storage_.buffer) for a in given):
             from compat.autograd._function_transforms import apply_traced
 
             return apply_traced(cls, args)
-        return cls._recorded_(args, cls._run_)
+        return cls._apply_recorded_(args, cls._run_forward_)
 
     @classmethod
-    def _separate_(cls) -> bool:
+    def _has_setup_context_(cls) -> bool:
         """Whether ``setup_context`` is defined, so that ``forward`` does not take ``ctx``."""
         return cls.setup_context is not Function.setup_context
 
     @classmethod
-    def _maps_(cls) -> bool:
-        """Whether it defines a ``vmap`` method."""
+    def _has_vmap_(cls) -> bool:
+        """Whether the function defines ``vmap``."""
         return cls.vmap is not Function.vmap
 
     @classmethod
-    def _run_(cls, ctx: Any, args: tuple) -> Any:
+    def _run_forward_(cls, ctx: Any, args: tuple) -> Any:
         """The result of ``forward``; prepares ``ctx``."""
         forward, mode.forward = mode.forward, False
         try:
             with no_grad():
-                if not cls._separate_():
+                if not cls._has_setup_context_():
                     return cls.forward(ctx, *args)
                 output = cls.forward(*args)
                 cls.setup_context(ctx, args, output)
@@ -418,11 +418,11 @@ class Function(metaclass=FunctionMeta):
             mode.forward = forward
 
     @classmethod
-    def _recorded_(cls, args: tuple, run: Callable[[Any, tuple], Any]) -> Any:
-        """The result in the graph.
+    def _apply_recorded_(cls, args: tuple, run: Callable[[Any, tuple], Any]) -> Any:
+        """The result, connected to the graph.
 
         Args:
-            run: returns the result of ``forward``, and prepares ``ctx``.
+            run: a function that returns the result of ``forward``, and prepares ``ctx``.
         """
         ctx = cls._backward_cls()
         tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
@@ -435,8 +435,8 @@ class Function(metaclass=FunctionMeta):
         output = run(ctx, args)
         several = isinstance(output, tuple)
         outputs = output if several else (output,)
-        results = wrap_results(ctx, outputs, args, recorded, cls._separate_())
-        keep(ctx, results, args, recorded)
+        results = connect_results(ctx, outputs, args, recorded, cls._has_setup_context_())
+        save_tensors(ctx, results, args, recorded)
         return tuple(results) if several else results[0]
 
 
@@ -444,16 +444,16 @@ def _unexpected(name: str) -> TypeError:
     return TypeError(f"forward() got an unexpected keyword argument '{name}'")
 
 
-def _bound(cls: type[Function], args: tuple, kwargs: dict[str, Any]) -> tuple:
-    """The arguments by position, with defaults where ``forward`` does not take ``ctx``.
+def _bind_arguments(cls: type[Function], args: tuple, kwargs: dict[str, Any]) -> tuple:
+    """The arguments by position, and with defaults if ``forward`` does not take ``ctx``.
 
     Raises:
         TypeError: if they do not match ``forward``.
     """
     signature = inspect.signature(cls.forward)
-    if not cls._separate_():
+    if not cls._has_setup_context_():
         return _by_position(
-            [p.name for p in list(signature.parameters.values())[1:] if p.kind in _PLACED], args, kwargs
+            [p.name for p in list(signature.parameters.values())[1:] if p.kind in _POSITIONAL], args, kwargs
         )
     try:
         bound = signature.bind(*args, **kwargs)
@@ -471,17 +471,17 @@ def _bound(cls: type[Function], args: tuple, kwargs: dict[str, Any]) -> tuple:
     return bound.args
 
 
-_PLACED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def _by_position(names: list[str], args: tuple, kwargs: dict[str, Any]) -> tuple:
-    """Keyword arguments appended to positional ones; none may be omitted in between.
+    """Keyword arguments appended to positional ones, of which none may be missing in between.
 
     Args:
-        names: the names of the positional ones.
+        names: the names of the parameters.
 
     Raises:
-        TypeError: if one is unknown, repeated, or omitted.
+        TypeError: for an unknown, repeated or missing argument.
     """
     for name in kwargs:
         if name not in names:
@@ -489,17 +489,17 @@ def _by_position(names: list[str], args: tuple, kwargs: dict[str, Any]) -> tuple
         if names.index(name) < len(args):
             raise TypeError(f"forward() got multiple values for argument '{name}'")
     end = max(names.index(name) for name in kwargs) + 1
-    for place, name in list(enumerate(names))[len(args) : end]:
+    for index, name in list(enumerate(names))[len(args) : end]:
         if name not in kwargs:
-            raise TypeError(f"forward() missing required argument: '{name}' (position {place})")
+            raise TypeError(f"forward() missing required argument: '{name}' (position {index})")
     return (*args, *[kwargs[name] for name in names[len(args) : end]])
 
 
 class InplaceFunction(Function):
-    """A ``Function`` that may work in place; deprecated.
+    """A ``Function`` with an option ``inplace``; deprecated.
 
     Args:
-        inplace: whether it does.
+        inplace: whether it works in place.
     """
 
     def __init__(self, inplace: bool = False):
@@ -508,7 +508,7 @@ class InplaceFunction(Function):
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Declares that a ``backward`` is not differentiable; differentiating it raises."""
+    """Declares that a ``backward`` is not differentiable; differentiating it raises ``RuntimeError``."""
 
     @functools.wraps(backward)
     def wrapper(ctx: Any, *grads: Any) -> Any:
@@ -517,14 +517,14 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         if not mode.grad or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
             return found
         several = isinstance(found, tuple)
-        return tuple(_stopped(found)) if several else _stopped((found,))[0]
+        return tuple(_with_error_node(found)) if several else _with_error_node((found,))[0]
 
     return wrapper
 
 
-def _stopped(values: Sequence[Any]) -> list[Any]:
-    """Values with a node that rejects gradients."""
-    # Its edges lead to private leaves, which mark inputs that must not be reached.
+def _with_error_node(values: Sequence[Any]) -> list[Any]:
+    """Aliases of the values, with a node whose backward raises an error."""
+    # Its edges lead to new leaves, so that no gradient reaches the inputs.
     leaves = [v.detach().requires_grad_() if isinstance(v, Tensor) else v for v in values]
     stop = Error("trying to differentiate twice a function that was marked with @once_differentiable")
     stop.next_functions = tuple((accumulator(t), 0) if isinstance(t, Tensor) else NO_EDGE for t in leaves)
@@ -536,10 +536,10 @@ def _stopped(values: Sequence[Any]) -> list[Any]:
 
 
 class Error(Node):
-    """A node that gradients cannot pass.
+    """A node whose backward raises an error.
 
     Args:
-        text: the message of the error that backward through it raises.
+        text: the message of the error.
     """
 
     __slots__ = ("_text",)

@@ -36,13 +36,14 @@ class _Tensors:
         self.tensors: tuple[Tensor, ...] = given if self.several else (given,)
         for i, t in enumerate(self.tensors):
             if not isinstance(t, Tensor):
-                place = f"value at index {i} has type {type(t)}" if self.several else f"given {what} has type {type(t)}"
+                value = f"value at index {i}" if self.several else f"given {what}"
                 raise TypeError(
-                    f"The {what} given to {function} must be either a Tensor or a tuple of Tensors but the {place}."
+                    f"The {what} given to {function} must be either a Tensor or a tuple of Tensors but the {value} has "
+                    f"type {type(t)}."
                 )
 
     def like(self, values: Sequence[Any]) -> Any:
-        """The values as a tuple if this was one, else the single value."""
+        """The values as a tuple if a tuple was given, otherwise the single value."""
         return tuple(values) if self.several else values[0]
 
 
@@ -81,7 +82,7 @@ _NEEDS_ONE = "The vector v can only be None if the {} a single Tensor with a sin
 
 
 def _vector(v: Any, of: _Tensors, function: str, create_graph: bool, otherwise: str) -> tuple[Tensor, ...] | None:
-    """The vector of a product, one tensor per tensor ``of``; None means 1."""
+    """The vector of a product, with a tensor for each tensor of ``of``; None means 1."""
     if v is None:
         if len(of.tensors) != 1 or of.tensors[0].numel() != 1:
             raise RuntimeError(_NEEDS_ONE.format(otherwise))
@@ -93,15 +94,15 @@ def _vector(v: Any, of: _Tensors, function: str, create_graph: bool, otherwise: 
         raise RuntimeError("The given v should contain a single Tensor.")
     for i, (x, other) in enumerate(zip(found, of.tensors)):
         if x.shape != other.shape:
-            place = f"Entry {i} in " if of.several else ""
-            raise RuntimeError(f"{place}v has invalid size: should be {other.shape} but got {x.shape}.")
+            entry = f"Entry {i} in " if of.several else ""
+            raise RuntimeError(f"{entry}v has invalid size: should be {other.shape} but got {x.shape}.")
     return found
 
 
 def _gradients(outputs: Sequence[Any], inputs: Sequence[Tensor], cts: Any, create_graph: bool) -> Grads:
     """Gradients, with None for inputs that the outputs do not depend on."""
-    given = [None] * len(outputs) if cts is None else cts
-    pairs = [(o, g) for o, g in zip(outputs, given) if o is not None and o.requires_grad]
+    cts = [None] * len(outputs) if cts is None else cts
+    pairs = [(o, g) for o, g in zip(outputs, cts) if o is not None and o.requires_grad]
     if not pairs:
         return (None,) * len(inputs)
     roots, seeds = zip(*pairs)
@@ -131,7 +132,7 @@ def _filled(grads: Grads, like: Sequence[Tensor], strict: bool, create_graph: bo
 
 
 def _dependent(grads: Sequence[Tensor | None], strict: bool, text: str) -> None:
-    """Checks that gradients depend on the inputs, if requested."""
+    """Checks, if ``strict``, that gradients depend on the inputs."""
     for i, g in enumerate(grads if strict else ()):
         if g is None:
             raise RuntimeError(f"The output of the user-provided function is independent of input {i}. {_NOT_STRICT}.")
@@ -182,11 +183,11 @@ def vjp(
     """The value of ``func`` and the vector-Jacobian product.
 
     Args:
-        func: takes tensors, returns one or a tuple of them.
-        inputs: a tensor or a tuple of them.
-        v: of the value's size; optional if that has one element.
+        func: a function of tensors that returns a tensor or a tuple of tensors.
+        inputs: a tensor or a tuple of tensors.
+        v: the vector, of the value's size; optional if the value has one element.
         create_graph: whether the results are differentiable.
-        strict: whether to raise if a result does not depend on an input, instead of returning zeros.
+        strict: whether to raise an error if a result does not depend on an input, instead of returning zeros.
 
     Raises:
         RuntimeError: for an incompatible ``v``.
@@ -211,7 +212,7 @@ def jvp(
     """The value of ``func`` and the Jacobian-vector product, by two backward passes.
 
     Args:
-        v: of the inputs' size; optional if that is one element.
+        v: the vector, of the inputs' size; optional if the input has one element.
 
     The other arguments are those of ``vjp``.
 
@@ -223,7 +224,7 @@ def jvp(
         given = _inputs(inputs, "jvp", create_graph)
         vector = _vector(v, given, "jvp", create_graph, "input to the user-provided function is")
         outputs = _outputs(func, given, "jvp", strict)
-        # The gradient is linear in these, and is differentiated with respect to them.
+        # The gradient is linear in the seeds: its derivative with respect to them is the product.
         seeds = tuple(_torch("zeros_like")(out).requires_grad_() for out in outputs.tensors)
         grads = _gradients(outputs.tensors, given.tensors, seeds, True)
         _dependent(grads, strict, _GRADIENT_FIXED)
@@ -286,17 +287,16 @@ def hvp(
 
 
 def basis(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The unit vectors of the product space of several tensors: for each tensor its components, along a new first
-    dimension."""
+    """The unit vectors of the product space of tensors: the components in each tensor, along a new dimension 0."""
     parts = _construct_standard_basis_for(tensors, [t.numel() for t in tensors]) if tensors else ()
     return [part.reshape(part.shape[0], *t.shape) for part, t in zip(parts, tensors)]
 
 
 def _construct_standard_basis_for(tensors: Sequence[Tensor], tensor_numels: Sequence[int]) -> tuple[Tensor, ...]:
-    """The same with flattened tensors.
+    """The components of ``basis``, flattened.
 
     Args:
-        tensor_numels: the number of elements of each.
+        tensor_numels: the number of elements of each tensor.
 
     Raises:
         AssertionError: if the numbers of sizes and tensors differ, or there are none.
@@ -329,12 +329,12 @@ def jacobian(
 
     Args:
         func, inputs, create_graph, strict: as for ``vjp``.
-        vectorize: whether to compute all rows at once.
+        vectorize: whether to compute all rows in one batched pass.
         strategy: "reverse-mode", by rows, or "forward-mode", by columns, which requires ``vectorize``.
 
     Returns:
-        A tensor of the output's size followed by the input's; a tuple of them for several inputs, and a tuple of those
-        for several outputs.
+        A tensor of the output's size followed by the input's; a tuple of such tensors for several inputs, and a tuple
+        of such tuples for several outputs.
 
     Raises:
         RuntimeError: for ``strict`` with ``vectorize``, or independent outputs with ``strict``.
@@ -365,7 +365,7 @@ def jacobian(
                 "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
                 "Please either set `strict=False` or `vectorize=False`."
             )
-        # Vectorizing is an optimization, and transforms cannot trace tensor subclasses that override operations.
+        # Transforms cannot trace tensor subclasses that override operators.
         if vectorize and not any(map(overrides_operators, (*given.tensors, *outputs.tensors))):
             rows = _rows_at_once(outputs, given, create_graph)
         else:
@@ -398,7 +398,7 @@ def _rows(i: int, out: Tensor, inputs: _Tensors, create_graph: bool, strict: boo
 
 
 def _rows_at_once(outputs: _Tensors, inputs: _Tensors, create_graph: bool) -> list[list[Tensor]]:
-    """The Jacobian of each output with respect to each input, all rows in one pass."""
+    """The Jacobian of each output with respect to each input, by one batched pass."""
     flat = [out.reshape(-1) for out in outputs.tensors]
 
     def pull(*seeds: Tensor) -> tuple[Tensor, ...]:
@@ -438,17 +438,19 @@ def _columns(func: Callable[..., Any], inputs: Any, strict: bool, vectorize: boo
             return tuple(_torch("zeros_like")(p) if t is None else t for p, t in unpacked)
 
     units = basis(given.tensors)
-    if any(map(overrides_operators, given.tensors)):  # as for rows
-        each = [push(*[u[i] for u in units]) for i in range(len(units[0]))]
-        moved = [_torch("stack")(column, -1) for column in zip(*each)]
+    if any(map(overrides_operators, given.tensors)):  # which transforms cannot trace
+        columns = [push(*[u[i] for u in units]) for i in range(len(units[0]))]
+        tangents = [_torch("stack")(column, -1) for column in zip(*columns)]
     else:
         with level_stack.graphs():
-            moved = _torch("vmap")(push, out_dims=-1)(*units)
+            tangents = _torch("vmap")(push, out_dims=-1)(*units)
     counts = [x.numel() for x in given.tensors]
-    rows = [[c.reshape((*m.shape[:-1], *x.shape)) for c, x in zip(m.split(counts, -1), given.tensors)] for m in moved]
+    rows = [
+        [c.reshape((*t.shape[:-1], *x.shape)) for c, x in zip(t.split(counts, -1), given.tensors)] for t in tangents
+    ]
     if not given.several:
         return outputs.like([row[0] for row in rows])
-    # Lists, where reverse mode returns tuples, as in PyTorch.
+    # As in PyTorch, lists instead of reverse mode's tuples.
     return rows if outputs.several else rows[0]
 
 

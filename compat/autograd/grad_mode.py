@@ -1,4 +1,4 @@
-"""``torch.autograd.grad_mode``: guards of recording and of the backward pass."""
+"""``torch.autograd.grad_mode``: context managers for recording and for the backward pass."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 
 class set_multithreading_enabled(_Guard):
-    """Whether backward may use several threads; it uses one in any case. A context manager and decorator, too."""
+    """Sets whether backward may use several threads; it always uses one. Also a context manager and decorator."""
 
     enabled = True
 
@@ -40,12 +40,12 @@ class set_multithreading_enabled(_Guard):
 
 
 class enforce_grad_layout_policy(_Guard):
-    """Sets whether gradients of leaves get the leaf's strides; also a function, with lasting effect.
+    """Sets whether gradients of leaves get the leaf's strides; also a context manager and decorator.
 
-    If not, one without other references becomes the leaf's ``grad`` in its own memory order.
+    Otherwise a gradient without other references becomes the leaf's ``grad`` with its own strides.
 
     Args:
-        enable: whether it is.
+        enable: whether gradients get the leaf's strides.
 
     Example:
         >>> import compat as torch
@@ -82,7 +82,7 @@ def is_multithreading_enabled() -> bool:
 
 
 class _unsafe_preserve_version_counter:
-    """Context in which in-place operations on some tensors do not bump their versions.
+    """Context in which in-place operations on given tensors do not increment their versions.
 
     Args:
         tensors: a tensor, or several.

@@ -17,8 +17,8 @@ from compat._core.transforms.grad_mode import no_grad
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import warn
 from compat.autograd import forward_ad
-from compat.autograd._backward import grad
-from compat.autograd._engine_queries import UndefinedGradBackward, put_behind
+from compat.autograd._backward import as_tuple, grad
+from compat.autograd._engine_queries import UndefinedGradBackward, set_history
 from compat.autograd._gradcheck_cases import (
     Case,
     Check,
@@ -26,16 +26,15 @@ from compat.autograd._gradcheck_cases import (
     cases,
     close,
     differentiable,
-    moving,
+    is_inexact_tensor,
     random_vector,
-    several,
     torch_function,
 )
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 
-# ---------------------------------------------------------------- further checks
+# ---------------------------------------------------------------- checks besides finite differences
 
 
 _BATCHED = "gradcheck or gradgradcheck failed while testing batched gradient computation."
@@ -60,28 +59,28 @@ def _compare_batched(function: Callable[..., Any], given: Sequence[Tensor], outp
 
 
 def _check_batched_forward(func: Callable[..., Any], inputs: tuple) -> None:
-    for place, current in enumerate(inputs):
-        if not (moving(current) and current.requires_grad):
+    for index, current in enumerate(inputs):
+        if not (is_inexact_tensor(current) and current.requires_grad):
             continue
 
-        def push(tangent: Tensor, place: int = place) -> tuple:
+        def jvp(tangent: Tensor, index: int = index) -> tuple:
             with forward_ad.dual_level():
                 given = [x.detach() if isinstance(x, Tensor) else x for x in inputs]
-                given[place] = forward_ad.make_dual(given[place], tangent)
-                unpacked = [forward_ad.unpack_dual(o) for o in several(func(*given)) if o is not None]
+                given[index] = forward_ad.make_dual(given[index], tangent)
+                unpacked = [forward_ad.unpack_dual(o) for o in as_tuple(func(*given)) if o is not None]
                 return tuple(p.detach().new_zeros(p.shape) if t is None else t for p, t in unpacked)
 
         tangents = [torch_function("randn_like")(current.detach()) for _ in range(2)]
-        _compare_batched(push, tangents, None, _BATCHED_FORWARD)
+        _compare_batched(jvp, tangents, None, _BATCHED_FORWARD)
 
 
 def _check_batched(inputs: Sequence[Tensor], output: Tensor, number: int) -> None:
-    def pull(v: Tensor) -> tuple:
+    def vjp(v: Tensor) -> tuple:
         grads = grad((output,), inputs, [v], retain_graph=True, allow_unused=True)
         return tuple(x.detach().new_zeros(x.shape) if g is None else g for g, x in zip(grads, inputs))
 
     seeds = [torch_function("randn_like")(output.detach()) for _ in range(2)]
-    _compare_batched(pull, seeds, number, _BATCHED)
+    _compare_batched(vjp, seeds, number, _BATCHED)
 
 
 def _check_zero_seeds(outputs: Sequence[Tensor], inputs: Sequence[Tensor], masked: bool) -> None:
@@ -99,11 +98,11 @@ def _check_zero_seeds(outputs: Sequence[Tensor], inputs: Sequence[Tensor], maske
 
 
 def _without_gradient(t: Tensor) -> Tensor:
-    """A tensor without a gradient, so that the function that made it receives none."""
+    """A copy whose node discards the gradient, so that backward of ``t`` gets None."""
     with no_grad():
-        made = t.clone()
-    put_behind(UndefinedGradBackward(), (t,), (made,))
-    return made
+        copy = t.clone()
+    set_history(UndefinedGradBackward(), (t,), (copy,))
+    return copy
 
 
 _NOTES = 'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
@@ -141,24 +140,24 @@ def _check_undefined_forward(case: Case) -> None:
     """Checks that an argument without a tangent is treated as one with a zero tangent."""
     zeros_like = torch_function("zeros_like")
     generator = torch_function("Generator")()
-    moved = {i: random_vector(case.inputs[i], generator).reshape(case.inputs[i].shape) for i in case.places}
-    for place in case.places:
+    moved = {i: random_vector(case.inputs[i], generator).reshape(case.inputs[i].shape) for i in case.input_indices}
+    for index in case.input_indices:
         found = []
         for zero in (True, False):
             with forward_ad.dual_level():
                 given = [
-                    forward_ad.make_dual(x.detach(), zeros_like(x) if i == place else moved[i])
-                    if i in moved and (zero or i != place)
+                    forward_ad.make_dual(x.detach(), zeros_like(x) if i == index else moved[i])
+                    if i in moved and (zero or i != index)
                     else x.detach()
-                    if i == place
+                    if i == index
                     else x
                     for i, x in enumerate(case.inputs)
                 ]
-                found.append([forward_ad.unpack_dual(o).tangent for o in case.func(*given) if moving(o)])
+                found.append([forward_ad.unpack_dual(o).tangent for o in case.func(*given) if is_inexact_tensor(o)])
         for i, (one, other) in enumerate(zip(*found)):
             if one is not None and other is not None and not bool(torch_function("allclose")(one, other)):
                 raise GradcheckError(
-                    f"Mismatch in tangent values for output with index: {i} when input: {case.inputs[place]} has an "
+                    f"Mismatch in tangent values for output with index: {i} when input: {case.inputs[index]} has an "
                     f"undefined tangent value. Got: {one} but expected: {other}"
                 )
 
@@ -187,16 +186,17 @@ def gradcheck(
     """Checks the gradients of ``func`` against finite differences.
 
     Args:
-        func: takes tensors, returns a tensor or a tuple of them.
-        inputs: a tensor, or a tuple; those that require grad are checked, and should be float64 or complex128.
+        func: a function of tensors that returns a tensor or a tuple of tensors.
+        inputs: the arguments, one or a tuple; tensors that require grad are checked, and should be float64 or
+            complex128.
         eps: the step of the differences.
         atol, rtol: the tolerances.
-        raise_exception: whether to raise, rather than return False.
+        raise_exception: whether to raise an error, rather than return False.
         nondet_tol: the tolerance between two backward passes.
         check_undefined_grad: whether missing gradients must be treated as zeros.
         check_grad_dtypes: whether gradients must have the arguments' dtypes.
-        check_batched_grad, check_batched_forward_grad: whether gradients, or tangents, must be right under ``vmap``.
-        check_forward_ad, check_backward_ad: which modes to check.
+        check_batched_grad, check_batched_forward_grad: whether to check gradients, or tangents, under ``vmap``.
+        check_forward_ad, check_backward_ad: whether to check forward mode, and reverse mode.
         fast_mode: whether to compare products with random vectors rather than Jacobians.
         masked: for sparse inputs, whether to perturb only stored elements.
 
@@ -230,9 +230,9 @@ def gradcheck(
             raise AssertionError(text)
     check = Check(eps, atol, rtol, nondet_tol, check_grad_dtypes, check_undefined_grad, fast_mode, masked)
     try:
-        given = several(inputs)
+        given = as_tuple(inputs)
         if any(isinstance(x, Tensor) and x.is_sparse for x in given):
-            func, given = _of_elements(func, given, masked)
+            func, given = _densified(func, given, masked)
         _check_inputs(given)
         for case in cases(check, func, given, check_backward_ad, check_forward_ad):
             case.run()
@@ -249,27 +249,26 @@ def gradcheck(
     return True
 
 
-def _of_elements(func: Callable[..., Any], inputs: tuple, masked: bool) -> tuple[Callable[..., Any], tuple]:
-    """The function as one of dense tensors.
+def _densified(func: Callable[..., Any], inputs: tuple, masked: bool) -> tuple[Callable[..., Any], tuple]:
+    """The function and its inputs, with sparse inputs replaced by dense tensors.
+
+    The function raises ``ValueError`` if it returns sparse tensors.
 
     Args:
-        masked: whether these are the stored elements of sparse inputs, rather than all elements.
-
-    Raises:
-        ValueError: from the call, if the function returns sparse tensors.
+        masked: whether the dense tensors are the stored elements of sparse inputs, rather than all elements.
     """
     torch = names_of("torch")
     parts = {i: x.detach().coalesce() for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.is_sparse}
 
-    def rebuilt(*given: Any) -> Any:
-        whole = list(given)
+    def of_dense(*given: Any) -> Any:
+        args = list(given)
         for i, part in parts.items():
             if masked:
-                whole[i] = torch["sparse_coo_tensor"](part.indices(), given[i], part.shape, is_coalesced=True)
+                args[i] = torch["sparse_coo_tensor"](part.indices(), given[i], part.shape, is_coalesced=True)
             else:
-                whole[i] = given[i].to_sparse(part.sparse_dim())
-        found = func(*whole)
-        if any(isinstance(t, Tensor) and t.is_sparse for t in several(found)):
+                args[i] = given[i].to_sparse(part.sparse_dim())
+        found = func(*args)
+        if any(isinstance(t, Tensor) and t.is_sparse for t in as_tuple(found)):
             raise ValueError(
                 "Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output "
                 "of fn for gradcheck."
@@ -279,7 +278,7 @@ def _of_elements(func: Callable[..., Any], inputs: tuple, masked: bool) -> tuple
     dense = {i: part.values() if masked else part.to_dense() for i, part in parts.items()}
     for i, x in dense.items():
         x.requires_grad_(inputs[i].requires_grad)
-    return rebuilt, tuple(dense.get(i, x) for i, x in enumerate(inputs))
+    return of_dense, tuple(dense.get(i, x) for i, x in enumerate(inputs))
 
 
 def _check_inputs(inputs: tuple) -> None:
@@ -336,8 +335,8 @@ def gradgradcheck(
     """Checks the second derivatives of ``func`` against finite differences.
 
     Args:
-        grad_outputs: the incoming gradients; by default random.
-        gen_non_contig_grad_outputs: whether these are noncontiguous.
+        grad_outputs: the gradients with respect to the outputs; random by default.
+        gen_non_contig_grad_outputs: whether the random ones are noncontiguous.
         check_fwd_over_rev, check_rev_over_rev: the modes in which gradients are differentiated.
 
     The other arguments, the result and the errors are those of ``gradcheck``.
@@ -363,11 +362,11 @@ def gradgradcheck(
     ):
         if not holds:
             raise AssertionError(text)
-    given = several(inputs)
+    given = as_tuple(inputs)
     if grad_outputs is None:
         seeds = tuple(_seed(o, gen_non_contig_grad_outputs) for o in differentiable(func(*given)))
     else:
-        seeds = several(grad_outputs)
+        seeds = as_tuple(grad_outputs)
     count = len(given)
     wanted = {i for i, x in enumerate((*given, *seeds)) if isinstance(x, Tensor) and x.requires_grad}
 
@@ -400,7 +399,7 @@ def _seed(output: Tensor, strided: bool) -> Tensor:
     """A random gradient of an output, between -1 and 1."""
     dtype = output.dtype.to_real()
     real = lambda: output.detach().new_empty(output.shape, dtype=dtype).uniform_(-1, 1)
-    made = torch_function("complex")(real(), real()) if output.is_complex() else real()
-    if strided and made.numel() > 1:
-        made = torch_function("stack")([made, made], -1).select(-1, 0)
-    return made.detach().requires_grad_()
+    seed = torch_function("complex")(real(), real()) if output.is_complex() else real()
+    if strided and seed.numel() > 1:
+        seed = torch_function("stack")([seed, seed], -1).select(-1, 0)
+    return seed.detach().requires_grad_()

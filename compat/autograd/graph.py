@@ -46,10 +46,10 @@ class Node(metaclass=_NodeMeta):
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """The edge of a tensor; ``backward`` and ``grad`` take it in place of the tensor.
+    """The edge of a tensor; ``backward`` and ``grad`` accept it instead of the tensor.
 
     Raises:
-        RuntimeError: if it does not require grad.
+        RuntimeError: if the tensor does not require grad.
 
     Example:
         >>> import compat as torch
@@ -60,7 +60,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    tensor.grad_fn  # noqa: B018 - renews that of a view
+    tensor.grad_fn  # noqa: B018 - updates that of a view
     node, nr = edge_of(tensor)
     assert node is not None
     return GradientEdge(node, nr)
@@ -70,14 +70,14 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Increments the version of one or several tensors, as an in-place change does.
 
     Raises:
-        RuntimeError: if something else than tensors is given.
+        RuntimeError: for an argument that is neither a tensor nor an iterable of tensors.
     """
     if not isinstance(tensor, Iterable):
         raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
-    several = (tensor,) if isinstance(tensor, Tensor) else tuple(tensor)
-    if not all(isinstance(t, Tensor) for t in several):
+    tensors = (tensor,) if isinstance(tensor, Tensor) else tuple(tensor)
+    if not all(isinstance(t, Tensor) for t in tensors):
         raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
-    for t in several:
+    for t in tensors:
         bump_version(t)
 
 
@@ -85,7 +85,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
 
 
 class saved_tensors_hooks:
-    """Context in which nodes keep ``pack_hook(tensor)`` and get ``unpack_hook`` of it back.
+    """Context in which nodes save ``pack_hook(tensor)``, which ``unpack_hook`` converts back to the tensor.
 
     Example:
         >>> import compat as torch
@@ -118,7 +118,7 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keeps saved tensors on the CPU, where they are already."""
+    """Hooks that leave saved tensors as they are, as PyTorch's do for tensors on the CPU."""
 
     __module__ = "compat.autograd.graph"
 
@@ -131,7 +131,7 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """Context in which using hooks on saved tensors raises ``error_message``.
 
     Raises:
-        RuntimeError: if there are such hooks already.
+        RuntimeError: if hooks are set already.
     """
     if hooks.stack:
         raise RuntimeError(error_message)
@@ -143,8 +143,8 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
         hooks.forbidden = before
 
 
-class _Kept:
-    """A saved tensor as it was. Buffers never change, so keeping the one that it had is all it takes."""
+class _SavedCopy:
+    """The value of a saved tensor before in-place changes, which replace a storage's immutable buffer."""
 
     __slots__ = ("storage", "buffer", "base", "layout", "offset", "version", "__weakref__")
 
@@ -158,11 +158,11 @@ class _Kept:
 
 
 class _AllowMutationOnSavedContext(saved_tensors_hooks):
-    """Hooks under which saved tensors may be changed in place afterwards.
+    """Hooks that preserve the values of saved tensors through in-place changes.
 
     Attributes:
-        cloned: copies of saved tensors that were changed since, by the saved form.
-        tid_to_weakhandle: saved copies, by tensor, version and storage offset.
+        cloned: the values of saved tensors that have changed.
+        tid_to_weakhandle: the saved values, by storage, version, layout and storage offset.
     """
 
     active = False
@@ -170,17 +170,17 @@ class _AllowMutationOnSavedContext(saved_tensors_hooks):
     def __init__(self) -> None:
         super().__init__(self._keep, self._restore)
         self._alive = True
-        self.tid_to_weakhandle: weakref.WeakValueDictionary[tuple[int, int, Any, int], _Kept]
+        self.tid_to_weakhandle: weakref.WeakValueDictionary[tuple[int, int, Any, int], _SavedCopy]
         self.tid_to_weakhandle = weakref.WeakValueDictionary()
 
-    def _keep(self, t: Tensor) -> _Kept:
+    def _keep(self, t: Tensor) -> _SavedCopy:
         key = (id(t._storage_), t._version, t._layout_, t._offset_)
         found = self.tid_to_weakhandle.get(key)
         if found is None:
-            found = self.tid_to_weakhandle[key] = _Kept(t)
+            found = self.tid_to_weakhandle[key] = _SavedCopy(t)
         return found
 
-    def _restore(self, kept: _Kept) -> Tensor:
+    def _restore(self, kept: _SavedCopy) -> Tensor:
         if not self._alive:
             raise AssertionError(
                 "Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin which the graph was "
@@ -189,20 +189,20 @@ class _AllowMutationOnSavedContext(saved_tensors_hooks):
         return kept.tensor()
 
     @property
-    def cloned(self) -> Mapping[_Kept, Tensor]:
+    def cloned(self) -> Mapping[_SavedCopy, Tensor]:
         return {k: k.tensor() for k in self.tid_to_weakhandle.values() if k.storage.buffer is not k.buffer}
 
     def clear(self) -> None:
-        """Releases everything."""
+        """Releases all saved values."""
         self.tid_to_weakhandle.clear()
 
 
 @contextmanager
 def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
-    """Context in which tensors that were saved for backward may be changed in place: backward sees them as they were.
+    """Context in which saved tensors may be changed in place; backward uses the values that they had when saved.
 
     Raises:
-        RuntimeError: if one is inside another.
+        RuntimeError: if such contexts are nested.
 
     Example:
         >>> import compat as torch
@@ -230,17 +230,17 @@ def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
 
 
 def region_activation_memory_budget(budget: float) -> AbstractContextManager[None]:
-    """The memory budget for stored activations of a part of a compiled function.
+    """Context with a memory budget for activations in a compiled function.
 
-    Which of it is kept, XLA decides when it compiles the step: the budget is checked, and changes nothing.
+    The budget has no effect: XLA decides which activations are stored when it compiles the step.
 
     Args:
-        budget: between 0, for as little as can be, and 1.
+        budget: between 0, for the least memory, and 1.
 
     Raises:
         TypeError: for an argument that is not a number.
-        ValueError: for one that is no such part.
-        RuntimeError: outside of ``torch.compile``.
+        ValueError: for a number outside ``[0, 1]``.
+        RuntimeError: outside ``torch.compile``.
     """
     where = "torch.autograd.graph.region_activation_memory_budget"
     if isinstance(budget, bool) or not isinstance(budget, int | float):
@@ -261,7 +261,7 @@ def _check_flag(enabled: bool) -> None:
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
-    """Sets whether to warn of gradients on another stream than their leaf's; without effect, with one stream.
+    """Checks its argument; without effect, since there is only one stream.
 
     Raises:
         RuntimeError: for an argument that is not a bool.
@@ -270,7 +270,7 @@ def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
 
 
 def set_override_stale_capture_stream(enabled: bool) -> None:
-    """Sets whether nodes follow the stream of a captured CUDA graph; without effect, with one stream.
+    """Checks its argument; without effect, since there are no captured CUDA graphs.
 
     Raises:
         RuntimeError: for an argument that is not a bool.
@@ -282,7 +282,7 @@ def set_override_stale_capture_stream(enabled: bool) -> None:
 
 
 class _MultiHandle(RemovableHandle):
-    """Several handles as one."""
+    """A handle that removes several hooks."""
 
     def __init__(self, handles: tuple[RemovableHandle, ...]):
         self.handles = handles
@@ -295,12 +295,13 @@ class _MultiHandle(RemovableHandle):
 def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all"
 ) -> RemovableHandle:
-    """Calls ``fn`` once in each backward pass in which gradients of some tensors are computed.
+    """Calls ``fn`` once in each backward pass that computes gradients of the tensors.
 
     Args:
         tensors: the tensors.
-        fn: takes a list of their gradients, None for each that the pass has none of; or one gradient.
-        mode: ``"all"``, for a call with all gradients once the last one is there; ``"any"``, for a call with the first.
+        fn: a function of a list of their gradients, with None for tensors that the pass does not reach; or, with
+            ``mode="any"``, of one gradient.
+        mode: ``"all"`` to call it when all gradients are computed, ``"any"`` to call it with the first one.
 
     Raises:
         ValueError: for another mode.
@@ -320,29 +321,28 @@ def register_multi_grad_hook(
         def first(grad: Tensor) -> None:
             number = _mode.task.number
             if number not in seen:
-                # Of those that were begun before, some may be waiting for this one.
-                seen.add(number)
+                seen.add(number)  # not only the last one, since backward passes can be nested
                 fn(grad)
 
         return _MultiHandle(tuple(t.register_hook(first) for t in tensors if t.requires_grad))
     nodes = [edge_of(t)[0] if t.requires_grad else None for t in tensors]
     if any(n is None for n in nodes):
         raise AssertionError("Expected gradient function to be set")
-    #: By pass: the gradients that are there, and how many calls are still to come.
+    #: By pass: the computed gradients, and the number of missing ones.
     passes: dict[int, tuple[list[Tensor | None], int]] = {}
 
-    def one(place: int, grad: Tensor) -> None:
+    def collect(index: int, grad: Tensor) -> None:
         task = _mode.task
         if task.number not in passes:
             passes[task.number] = [None] * len(nodes), sum(map(task.counts, nodes))
         grads, missing = passes.pop(task.number)
-        grads[place] = grad
+        grads[index] = grad
         if missing == 1:
             fn(grads)
         else:
             passes[task.number] = grads, missing - 1
 
-    handles = (t.register_hook(partial(one, i)) for i, t in enumerate(tensors))
+    handles = (t.register_hook(partial(collect, i)) for i, t in enumerate(tensors))
     return _MultiHandle(tuple(handles))
 
 

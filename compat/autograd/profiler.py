@@ -49,7 +49,7 @@ class profile:
         """The recorded events, sorted by time.
 
         Raises:
-            RuntimeError: before the end.
+            RuntimeError: if recording has not ended.
         """
         if not self._ended:
             raise RuntimeError("Profiler didn't finish running")

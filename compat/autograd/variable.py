@@ -13,7 +13,7 @@ _VOLATILE = "volatile was removed and now has no effect. Use `with torch.no_grad
 
 
 def _volatile(t: Tensor) -> bool:
-    """Whether it is volatile, a deprecated property: never."""
+    """False, with a warning: the property is deprecated."""
     warn("volatile was removed (Variable.volatile is always False)")
     return False
 
@@ -22,7 +22,7 @@ publish(property(_volatile, lambda t, value: warn(_VOLATILE)), "Tensor.volatile"
 
 
 class VariableMeta(type):
-    """Every tensor is an instance."""
+    """Counts every tensor as an instance."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Tensor)
@@ -47,7 +47,7 @@ class Variable(metaclass=VariableMeta):
 
     Args:
         data: the tensor; by default an empty one.
-        requires_grad: whether the leaf does.
+        requires_grad: whether the leaf requires grad.
 
     Raises:
         TypeError: if ``data`` is not a tensor.

@@ -11,7 +11,9 @@ from importlib import import_module as _import_module
 from typing import Any
 
 from compat.distributed import distributed_c10d as _c10d
-from compat.distributed import rendezvous as _module  # before the function of the same name
+from compat.distributed import (
+    rendezvous as _module,
+)  # before the function of this name
 from compat.distributed.distributed_c10d import *
 
 _all_gather_base, _reduce_scatter_base = _c10d._all_gather_base, _c10d._reduce_scatter_base

@@ -1,8 +1,8 @@
 """``DeviceMesh``: a mesh of devices with named axes.
 
-One process has all of its devices, so a mesh consists of JAX devices: ``init_device_mesh("cpu", (8,))`` in a process
-with eight. What PyTorch does by a process per device, one program does here for all of them. If processes are connected
-without JAX's distributed runtime (backend ``gloo``), a mesh consists of processes, for ``get_group``.
+A mesh consists of JAX devices, all in one process: ``init_device_mesh("cpu", (8,))`` needs a process with eight. Where
+PyTorch runs a process per device, one program runs on all devices. If processes are connected without JAX's distributed
+runtime (backend ``gloo``), a mesh consists of processes, for ``get_group``.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class DeviceMesh:
         return tuple(self._numbers.shape)
 
     def size(self, mesh_dim: int | None = None) -> int:
-        """The number of devices, in all or along one axis."""
+        """The number of devices, or the number along one axis."""
         return int(self._numbers.size if mesh_dim is None else self._numbers.shape[mesh_dim])
 
     def __getitem__(self, names: str | tuple[str, ...]) -> DeviceMesh:
@@ -161,7 +161,7 @@ class DeviceMesh:
         name = self._axes[self._axis(mesh_dim)]
         if not self.root.of_processes:
             raise RuntimeError(
-                "DeviceMesh.get_group: this process has all devices of the mesh, and exchanges with no "
+                "DeviceMesh.get_group: this process has all devices of the mesh, so there is no process group. "
                 "other. Tensors on "
                 "the mesh are exchanged by their placements; see DTensor.redistribute."
             )

@@ -97,7 +97,7 @@ def is_xccl_available() -> bool:
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether there is a backend of this name."""
+    """Whether a backend is available."""
     return backend.lower() in ("gloo", "xla")
 
 
@@ -107,7 +107,7 @@ def is_torchelastic_launched() -> bool:
 
 
 def supports_complex(reduceOp: object) -> bool:
-    """Whether complex numbers support a reduction."""
+    """Whether a reduction supports complex numbers."""
     return reduceOp not in (ReduceOp.MAX, ReduceOp.MIN, ReduceOp.PRODUCT, ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
 
 

@@ -3,8 +3,8 @@
     python -m compat.distributed.run --nproc-per-node 2 train.py --epochs 3
 
 In each process ``import torch`` imports compat, and the environment has ``RANK``, ``LOCAL_RANK``, ``WORLD_SIZE``,
-``MASTER_ADDR`` and other variables for ``init_process_group``. If a process fails the others are terminated, and with
-``--max-restarts`` all are restarted. With several hosts, run it on each of them with the same ``--rdzv-endpoint`` or
+``MASTER_ADDR`` and other variables for ``init_process_group``. If a process fails, the others are terminated, and with
+``--max-restarts`` all are restarted. With several hosts, run the command on each with the same ``--rdzv-endpoint`` or
 ``--master-addr``.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from compat.distributed.elastic.agent import Agent, Ended
+from compat.distributed.elastic.agent import Agent, SignalReceived
 from compat.distributed.elastic.multiprocessing.errors import ChildFailedError
 from compat.distributed.elastic.options import parser
 
@@ -35,7 +35,7 @@ def main(args: Sequence[str] | None = None) -> None:
     except ChildFailedError as error:
         sys.stderr.write(f"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: {error}\n")
         raise SystemExit(1) from None
-    except Ended as ended:
+    except SignalReceived as ended:
         raise SystemExit(128 + ended.number) from None
 
 

@@ -24,7 +24,7 @@ class Half(TransformedDistribution):
     arg_constraints: ClassVar[Any] = {"scale": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
-    _own_: tuple[str, ...] = ()
+    _stored_: tuple[str, ...] = ()
 
     def __init__(self, base_distribution: Any, validate_args: bool | None = None):
         super().__init__(base_distribution, AbsTransform(), validate_args=validate_args)

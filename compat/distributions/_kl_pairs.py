@@ -1,6 +1,6 @@
 """Divergences between families: minus the entropy of p, minus the mean under p of q's log density.
 
-That needs only moments of p: its mean and variance, and the means of ``log x`` and ``exp(-x / scale)``.
+They need only moments of p: its mean and variance, and the means of ``log x`` and ``exp(-x / scale)``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from compat.distributions.utils import euler_constant
 
 # ---------------------------------------------------------------- infinite divergences
 
-#: Distributions whose support exceeds that of others.
+#: For each distribution, those whose support does not contain its support.
 _INFINITE: dict[type, tuple[type, ...]] = {
     Beta: (Pareto,),
     ContinuousBernoulli: (Pareto,),
@@ -83,7 +83,7 @@ def _log_mean_exp(p: Any, s: Any) -> Any:
     return torch.log(-torch.expm1(-width) / width) - s * p.low
 
 
-# ---------------------------------------------------------------- to each family
+# ---------------------------------------------------------------- divergences by the family of q
 
 
 def _to_normal(p: Any, q: Any) -> Any:
@@ -124,9 +124,9 @@ for _p in (Exponential, Gamma, Normal, Uniform):
 register_kl(Beta, ContinuousBernoulli)(_to_continuous_bernoulli)
 
 
-def _where(there: Any, found: Any) -> Any:
+def _where(finite: Any, divergence: Any) -> Any:
     """The divergence where it is finite, infinity elsewhere."""
-    return torch.where(there, found, torch.inf)
+    return torch.where(finite, divergence, torch.inf)
 
 
 @register_kl(Beta, Uniform)

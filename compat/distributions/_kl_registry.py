@@ -11,7 +11,7 @@ from funcgrad.core.caching import Cache, Group
 __all__ = ["kl_divergence", "register_kl"]
 
 _functions: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
-_found: Cache[tuple[type, type], Callable[[Any, Any], Any] | Literal[False]] = Cache(Group("divergences", 1024))
+_cache: Cache[tuple[type, type], Callable[[Any, Any], Any] | Literal[False]] = Cache(Group("divergences", 1024))
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Callable[[Any, Any], Any]], Callable[[Any, Any], Any]]:
@@ -20,14 +20,14 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Callable[[Any, Any], An
     It also applies to subclasses, unless a more specific pair is registered.
 
     Raises:
-        TypeError: if one is not a class; it need not be compat's, as packages have their own distributions.
+        TypeError: if one is not a class.
     """
     if not (isinstance(type_p, type) and isinstance(type_q, type)):
         raise TypeError("issubclass() arg 1 must be a class")
 
     def register(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         _functions[type_p, type_q] = function
-        _found.clear()
+        _cache.clear()
         return function
 
     return register
@@ -37,9 +37,9 @@ def _closest(pairs: list[tuple[type, type]], order: tuple[int, int]) -> tuple[ty
     """The most specific pair of types, with priority to ``order[0]``."""
     best = pairs[0]
     for pair in pairs[1:]:
-        for place in order:
-            if pair[place] is not best[place]:
-                best = pair if issubclass(pair[place], best[place]) else best
+        for i in order:
+            if pair[i] is not best[i]:
+                best = pair if issubclass(pair[i], best[i]) else best
                 break
     return best
 
@@ -62,19 +62,19 @@ def kl_divergence(p: Any, q: Any) -> Any:
     """The divergence of q from p: the mean under p of ``log p(x) - log q(x)``.
 
     Returns:
-        A tensor of their batch.
+        A tensor of the batch shape.
 
     Raises:
-        NotImplementedError: if it is not registered for these types.
+        NotImplementedError: if no divergence is registered for these types.
 
     Example:
         >>> kl_divergence(torch.distributions.Normal(0.0, 1.0), torch.distributions.Normal(1.0, 1.0))
         tensor(0.5000)
     """
     kinds = type(p), type(q)
-    function = _found.get(kinds)
+    function = _cache.get(kinds)
     if function is None:
-        function = _found[kinds] = _found.again(kinds) or _function_for(*kinds) or False
+        function = _cache[kinds] = _cache.again(kinds) or _function_for(*kinds) or False
     if not function:
         raise NotImplementedError(
             f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}"

@@ -14,10 +14,10 @@ __all__ = ["LocationScale"]
 class LocationScale(Distribution):
     """``loc + scale * X`` for an X on the real line, symmetric about its mode 0.
 
-    A subclass lists the two in ``_expands``, and defines ``rsample``, ``log_prob`` and the rest.
+    A subclass lists the parameters in ``_expands_``, and defines ``rsample``, ``log_prob`` and other methods.
 
     Args:
-        loc: the median, and the mean if there is one.
+        loc: the median, and the mean if it exists.
         scale: the scale.
     """
 
@@ -28,7 +28,7 @@ class LocationScale(Distribution):
     scale: Any
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
-        super().__init__(self._take_(loc=loc, scale=scale), validate_args=validate_args)
+        super().__init__(self._set_parameters_(loc=loc, scale=scale), validate_args=validate_args)
 
     mean = formula(lambda self: self.loc)
     mode = formula(lambda self: self.loc)

@@ -10,36 +10,36 @@ __all__ = ["ProbsOrLogits"]
 
 
 class ProbsOrLogits:
-    """One of the attributes ``probs`` and ``logits`` is given, the other is derived.
+    """The attributes ``probs`` and ``logits``, of which one is given and the other is computed.
 
     Attributes:
-        _binary: whether each is the probability of a separate event.
-        _given: the name of the given one.
+        _binary_: whether each is the probability of a separate event.
+        _given: the name of the given attribute.
     """
 
     _binary_ = True
     _given: str
 
-    def _choose_(self, probs: Any, logits: Any) -> Any:
-        """The given one.
+    def _given_param_(self, probs: Any, logits: Any) -> Any:
+        """The argument that is not None.
 
         Raises:
-            ValueError: if both or none is given.
+            ValueError: if both or none are given.
         """
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
         self._given = "probs" if logits is None else "logits"
         return probs if logits is None else logits
 
-    def _take_either_(self, probs: Any, logits: Any) -> Any:
-        """Sets the given one as an attribute; returns its size."""
-        (value,) = broadcast_all(self._choose_(probs, logits))
+    def _set_param_(self, probs: Any, logits: Any) -> Any:
+        """Sets the given argument as an attribute; returns its size."""
+        (value,) = broadcast_all(self._given_param_(probs, logits))
         setattr(self, self._given, value)
         return value.shape
 
-    def _take_counted_(self, total_count: Any, probs: Any, logits: Any) -> Any:
-        """The same with a count for each."""
-        count, value = broadcast_all(total_count, self._choose_(probs, logits))
+    def _set_count_and_param_(self, total_count: Any, probs: Any, logits: Any) -> Any:
+        """Sets the given argument and ``total_count``, broadcast, as attributes; returns their size."""
+        count, value = broadcast_all(total_count, self._given_param_(probs, logits))
         self.total_count = count.type_as(value)
         setattr(self, self._given, value)
         return value.shape

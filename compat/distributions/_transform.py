@@ -1,4 +1,4 @@
-"""Transforms of random variables, with inverses and Jacobians; and composed ones."""
+"""``Transform``, functions of random variables with inverses and Jacobians, and transforms composed of others."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class Transform:
     """A differentiable function between constrained sets.
 
     A subclass defines its ``domain`` and ``codomain``, ``_call``, ``_inverse`` and ``log_abs_det_jacobian``.
-    ``_settings`` lists its constructor's attributes.
+    ``_settings_`` lists the attributes that its constructor takes.
 
     Args:
-        cache_size: 1 to cache the last pair of values, so that the inverse of the last result is exact and free.
+        cache_size: 1 to cache the last pair of values, so that the inverse of the last result is exact.
 
     Attributes:
         bijective: whether it is a bijection.
-        sign: whether it is increasing, 1, or decreasing, -1.
+        sign: 1 if it is increasing, -1 if it is decreasing.
 
     Raises:
         ValueError: for another cache size.
@@ -286,9 +286,9 @@ class IndependentTransform(Transform):
     """A transform with additional event dimensions.
 
     Args:
-        base_transform: the function.
+        base_transform: the transform.
         reinterpreted_batch_ndims: the number of additional event dimensions.
-        cache_size: that of the function.
+        cache_size: the cache size of the transform.
 
     Example:
         >>> made = torch.distributions.IndependentTransform(torch.distributions.ExpTransform(), 1)
@@ -343,30 +343,30 @@ class IndependentTransform(Transform):
         return self.base_transform.inverse_shape(shape)
 
 
-class _Several(Transform):
+class _Segmented(Transform):
     """Different transforms for the parts along a dimension."""
 
     transforms: list[Any]
     dim: int
 
-    def _take_(self, tseq: Sequence[Any], dim: int, cache_size: int) -> None:
+    def _set_parameters_(self, tseq: Sequence[Any], dim: int, cache_size: int) -> None:
         if not all(isinstance(t, Transform) for t in tseq):
             raise AssertionError("All elements of tseq must be Transform instances")
         self.transforms = [t.with_cache(cache_size) for t in tseq] if cache_size else list(tseq)
         self.dim = dim
 
-    def _parts_(self, value: Any, name: str) -> list[Any]:
+    def _split_(self, value: Any, name: str) -> list[Any]:
         """The argument of each transform."""
         raise NotImplementedError
 
-    def _joined_(self, parts: list[Any]) -> Any:
+    def _join_(self, parts: list[Any]) -> Any:
         raise NotImplementedError
 
     def _call(self, x: Any) -> Any:
-        return self._joined_([t(part) for t, part in zip(self.transforms, self._parts_(x, "tensor"))])
+        return self._join_([t(part) for t, part in zip(self.transforms, self._split_(x, "tensor"))])
 
     def _inverse(self, y: Any) -> Any:
-        return self._joined_([t.inv(part) for t, part in zip(self.transforms, self._parts_(y, "tensor"))])
+        return self._join_([t.inv(part) for t, part in zip(self.transforms, self._split_(y, "tensor"))])
 
     def _check_(self, value: Any, name: str, wanted: int, what: str) -> None:
         if not -value.dim() <= self.dim < value.dim():
@@ -378,11 +378,11 @@ class _Several(Transform):
     bijective = formula(lambda self: all(t.bijective for t in self.transforms))
 
 
-class CatTransform(_Several):
+class CatTransform(_Segmented):
     """Different transforms for consecutive segments along a dimension.
 
     Args:
-        tseq: the functions.
+        tseq: the transforms.
         dim: the dimension.
         lengths: the length of each segment; 1 by default.
         cache_size: overrides that of the transforms, if not 0.
@@ -399,7 +399,7 @@ class CatTransform(_Several):
 
     def __init__(self, tseq: Sequence[Any], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0):
         super().__init__(cache_size=cache_size)
-        self._take_(tseq, dim, cache_size)
+        self._set_parameters_(tseq, dim, cache_size)
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.transforms):
             raise AssertionError(f"lengths ({len(self.lengths)}) must match tseq ({len(self.transforms)})")
@@ -413,17 +413,17 @@ class CatTransform(_Several):
         """The total length."""
         return sum(self.lengths)
 
-    def _parts_(self, value: Any, name: str) -> list[Any]:
+    def _split_(self, value: Any, name: str) -> list[Any]:
         self._check_(value, name, self.length, "length")
         starts = [sum(self.lengths[:i]) for i in range(len(self.lengths))]
         return [value.narrow(self.dim, start, length) for start, length in zip(starts, self.lengths)]
 
-    def _joined_(self, parts: list[Any]) -> Any:
+    def _join_(self, parts: list[Any]) -> Any:
         return torch.cat(parts, dim=self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         terms = []
-        for t, x_part, y_part in zip(self.transforms, self._parts_(x, "x"), self._parts_(y, "y")):
+        for t, x_part, y_part in zip(self.transforms, self._split_(x, "x"), self._split_(y, "y")):
             terms.append(_sum_rightmost(t.log_abs_det_jacobian(x_part, y_part), self.event_dim - t.event_dim))
         dim = self.dim - x.dim() if self.dim >= 0 else self.dim
         dim += self.event_dim
@@ -438,11 +438,11 @@ class CatTransform(_Several):
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
 
-class StackTransform(_Several):
+class StackTransform(_Segmented):
     """Different transforms for each index along a dimension.
 
     Args:
-        tseq: the functions.
+        tseq: the transforms.
         dim: the dimension.
         cache_size: overrides that of the transforms, if not 0.
 
@@ -458,18 +458,18 @@ class StackTransform(_Several):
 
     def __init__(self, tseq: Sequence[Any], dim: int = 0, cache_size: int = 0):
         super().__init__(cache_size=cache_size)
-        self._take_(tseq, dim, cache_size)
+        self._set_parameters_(tseq, dim, cache_size)
 
-    def _parts_(self, value: Any, name: str) -> list[Any]:
+    def _split_(self, value: Any, name: str) -> list[Any]:
         self._check_(value, name, len(self.transforms), "len(transforms)")
         return [value.select(self.dim, i) for i in range(len(self.transforms))]
 
-    def _joined_(self, parts: list[Any]) -> Any:
+    def _join_(self, parts: list[Any]) -> Any:
         return torch.stack(parts, dim=self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        pairs = zip(self.transforms, self._parts_(x, "x"), self._parts_(y, "y"))
-        return self._joined_([t.log_abs_det_jacobian(x_part, y_part) for t, x_part, y_part in pairs])
+        pairs = zip(self.transforms, self._split_(x, "x"), self._split_(y, "y"))
+        return self._join_([t.log_abs_det_jacobian(x_part, y_part) for t, x_part, y_part in pairs])
 
     @constraints.dependent_property
     def domain(self) -> Any:

@@ -1,4 +1,4 @@
-"""Whether all values of a parameter or a sample are in a set."""
+"""Checks of whether all values of a parameter or a sample satisfy a constraint."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from compat._core.types.device import CPU
 from compat.distributions.constraints import Constraint
 from funcgrad import runtime
 
-#: The most elements that NumPy checks. It does so in microseconds; recording the operations of a check, and running
-#: them in a window of their own, takes ten times as long.
+#: The maximum number of elements that NumPy checks, in microseconds; recording the operations of a check, and running
+#: them in a separate window, takes ten times as long.
 SMALL = 1 << 12
-#: The dtypes of which NumPy compares, adds and divides as the operations do.
+#: The dtypes that NumPy compares, adds and divides as the operators do.
 _DTYPES = (dtypes.float32, dtypes.float64, dtypes.int64)
 
 
@@ -26,7 +26,7 @@ def satisfied(constraint: Constraint, value: Any) -> bool:
     """Whether all values, under ``vmap`` of all batch elements, satisfy a constraint.
 
     Args:
-        value: a tensor, or what stands for one.
+        value: a tensor, or an object with its methods.
     """
     if _is_small(value) and _takes_arrays(constraint, value.dtype is dtypes.int64):
         with np.errstate(all="ignore"):
@@ -36,7 +36,7 @@ def satisfied(constraint: Constraint, value: Any) -> bool:
 
 
 def _is_small(value: Any) -> bool:
-    """Whether it is a small tensor, and nothing observes the operations on it."""
+    """Whether a value is a small tensor whose operations no mode, trace or transform intercepts."""
     if active.modes or local.modes or value.__class__ is not Tensor or runtime.capturing():
         return False
     layout = value._layout_

@@ -34,7 +34,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     _keeps_ = ("_given",)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        super().__init__(self._take_either_(probs, logits), validate_args=validate_args)
+        super().__init__(self._set_param_(probs, logits), validate_args=validate_args)
 
     mean = formula(lambda self: self.probs)
 
@@ -59,7 +59,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
         return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        return self._counted_up_(2, self._param.dtype, expand)
+        return self._integers_(2, self._param.dtype, expand)
 
     _natural_params = formula(lambda self: (torch.logit(self.probs),))
 

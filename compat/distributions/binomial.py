@@ -37,7 +37,7 @@ class Binomial(ProbsOrLogits, Distribution):
     _keeps_ = ("_given",)
 
     def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        super().__init__(self._take_counted_(total_count, probs, logits), validate_args=validate_args)
+        super().__init__(self._set_count_and_param_(total_count, probs, logits), validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
@@ -71,4 +71,4 @@ class Binomial(ProbsOrLogits, Distribution):
         count = int(self.total_count.max())
         if self.total_count.min() != count:
             raise NotImplementedError(f"Inhomogeneous total count not supported by `{what}`.")
-        return self._counted_up_(1 + count, self._param.dtype, expand)
+        return self._integers_(1 + count, self._param.dtype, expand)

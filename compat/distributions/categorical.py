@@ -32,7 +32,7 @@ class Categorical(ProbsOrLogits, Distribution):
     _keeps_ = ("_given", "_num_events")
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        given = self._choose_(probs, logits)
+        given = self._given_param_(probs, logits)
         if given.dim() < 1:
             raise ValueError(f"`{self._given}` parameter must be at least one-dimensional.")
         if probs is not None:
@@ -68,7 +68,7 @@ class Categorical(ProbsOrLogits, Distribution):
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        return self._counted_up_(self._num_events, torch.long, expand)
+        return self._integers_(self._num_events, torch.long, expand)
 
 
 class OfCategorical(Distribution):

@@ -12,7 +12,7 @@ __all__ = ["Cauchy"]
 
 
 class Cauchy(LocationScale):
-    """Density proportional to ``1 / (1 + ((x - loc) / scale) ** 2)``: no mean, no variance.
+    """Density proportional to ``1 / (1 + ((x - loc) / scale) ** 2)``, without mean and variance.
 
     Args:
         loc: the median.

@@ -1,7 +1,7 @@
 """Constraints: the allowed values of parameters, and the support of distributions.
 
-``check`` returns a boolean for each event of a value, without the event dimensions. One that is ``_of_arrays`` consists
-of operators and methods that NumPy arrays have as well, and checks them in the same way.
+``check`` returns a boolean for each event of a value, without the event dimensions. With the decorator ``_of_arrays``
+it also checks NumPy arrays, as it uses only operators and methods that they have.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = [
 
 
 def _of_arrays(check: Any) -> Any:
-    """A decorator of a ``check`` that accepts NumPy arrays, too."""
+    """A decorator of a ``check`` that also accepts NumPy arrays."""
     check.of_arrays = True
     return check
 
@@ -180,13 +180,13 @@ class MixtureSameFamilyConstraint(Constraint):
         return f"MixtureSameFamilyConstraint({self.base_constraint!r})"
 
 
-class _Several(Constraint):
+class _Segmented(Constraint):
     """Different constraints for the parts of a value along a dimension."""
 
     cseq: list[Constraint]
     dim: int
 
-    def _take_(self, cseq: Sequence[Constraint], dim: int) -> None:
+    def _set_parameters_(self, cseq: Sequence[Constraint], dim: int) -> None:
         if not all(isinstance(c, Constraint) for c in cseq):
             raise AssertionError("All elements of cseq must be Constraint instances")
         self.cseq = list(cseq)
@@ -200,11 +200,11 @@ class _Several(Constraint):
             raise AssertionError(f"dim {self.dim} out of range for value with {value.dim()} dimensions")
 
 
-class _Cat(_Several):
+class _Cat(_Segmented):
     """Different constraints for consecutive segments along a dimension."""
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None):
-        self._take_(cseq, dim)
+        self._set_parameters_(cseq, dim)
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.cseq):
             raise AssertionError(f"lengths ({len(self.lengths)}) must match cseq ({len(self.cseq)})")
@@ -216,11 +216,11 @@ class _Cat(_Several):
         return torch.cat([c.check(value.narrow(self.dim, start, length)) for c, start, length in parts], self.dim)
 
 
-class _Stack(_Several):
+class _Stack(_Segmented):
     """Different constraints for each index along a dimension."""
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0):
-        self._take_(cseq, dim)
+        self._set_parameters_(cseq, dim)
 
     @property
     def event_dim(self) -> Any:

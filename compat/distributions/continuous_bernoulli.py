@@ -44,7 +44,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ):
-        shape = self._take_either_(probs, logits)
+        shape = self._set_param_(probs, logits)
         if probs is not None:
             if validate_args is not None and not self.arg_constraints["probs"].check(self.probs).all():
                 raise ValueError("The parameter probs has invalid values")
@@ -56,12 +56,12 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     def probs(self) -> Any:
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
-    def _far_(self) -> Any:
+    def _is_stable_(self) -> Any:
         """Whether the formulas are stable."""
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
 
     def _cut_probs(self) -> Any:
-        return torch.where(self._far_(), self.probs, self._lims[0] * torch.ones_like(self.probs))
+        return torch.where(self._is_stable_(), self.probs, self._lims[0] * torch.ones_like(self.probs))
 
     def _cont_bern_log_norm(self) -> Any:
         """The logarithm of the normalizing constant."""
@@ -71,14 +71,14 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         width = torch.where(p <= 0.5, torch.log1p(-2.0 * low), torch.log(2.0 * high - 1.0))
         found = torch.log(torch.abs(torch.log1p(-p) - torch.log(p))) - width
         x = torch.pow(self.probs - 0.5, 2)
-        return torch.where(self._far_(), found, math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x) * x)
+        return torch.where(self._is_stable_(), found, math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x) * x)
 
     @property
     def mean(self) -> Any:
         p = self._cut_probs()
         found = p / (2.0 * p - 1.0) + 1.0 / (torch.log1p(-p) - torch.log(p))
         x = self.probs - 0.5
-        return torch.where(self._far_(), found, 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * torch.pow(x, 2)) * x)
+        return torch.where(self._is_stable_(), found, 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * torch.pow(x, 2)) * x)
 
     @property
     def variance(self) -> Any:
@@ -86,11 +86,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         found = p * (p - 1.0) / torch.pow(1.0 - 2.0 * p, 2)
         found = found + 1.0 / torch.pow(torch.log1p(-p) - torch.log(p), 2)
         x = torch.pow(self.probs - 0.5, 2)
-        return torch.where(self._far_(), found, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x)
-
-    def sample(self, sample_shape: Any = ()) -> Any:
-        with torch.no_grad():
-            return self.rsample(sample_shape)
+        return torch.where(self._is_stable_(), found, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
@@ -106,7 +102,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         self._validate_sample(value)
         p = self._cut_probs()
         found = (torch.pow(p, value) * torch.pow(1.0 - p, 1.0 - value) + p - 1.0) / (2.0 * p - 1.0)
-        found = torch.where(self._far_(), found, value)
+        found = torch.where(self._is_stable_(), found, value)
         ends = torch.where(value >= 1.0, torch.ones_like(value), found)
         return torch.where(value <= 0.0, torch.zeros_like(value), ends)
 
@@ -114,7 +110,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         p = self._cut_probs()
         rest = torch.log1p(-p)
         found = (torch.log1p(-p + value * (2.0 * p - 1.0)) - rest) / (torch.log(p) - rest)
-        return torch.where(self._far_(), found, value)
+        return torch.where(self._is_stable_(), found, value)
 
     def entropy(self) -> Any:
         log0, log1 = torch.log1p(-self.probs), torch.log(self.probs)

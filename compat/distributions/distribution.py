@@ -17,7 +17,7 @@ class Distribution:
     """A batch of distributions.
 
     A subclass declares ``arg_constraints`` and ``support``, and defines ``rsample`` or ``sample``, ``log_prob`` and
-    other methods. ``_expands`` lists its tensors and distributions, with batch dimensions first, and ``_keeps`` its
+    other methods. ``_expands_`` lists its tensors and distributions, with batch dimensions first, and ``_keeps_`` its
     other attributes, so that ``expand`` need not be overridden.
 
     Args:
@@ -68,7 +68,7 @@ class Distribution:
             if constraints.is_dependent(constraint):
                 continue
             if name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property):
-                continue  # lazy: computed from checked values
+                continue  # computed from checked values
             value = getattr(self, name)
             if not satisfied(constraint, value):
                 raise ValueError(
@@ -76,7 +76,7 @@ class Distribution:
                     f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
                 )
 
-    def _take_(self, **parameters: Any) -> Any:
+    def _set_parameters_(self, **parameters: Any) -> Any:
         """Sets numbers and tensors as attributes, broadcast against each other; returns their size."""
         for name, value in zip(parameters, broadcast_all(*parameters.values())):
             setattr(self, name, value)
@@ -86,7 +86,7 @@ class Distribution:
         """The distribution with a larger batch shape.
 
         Args:
-            _instance: for subclasses that override ``expand``: the object to fill.
+            _instance: the object to fill, for subclasses that override ``expand``.
         """
         kind = next((k for k in type(self).__mro__ if "_expands_" in k.__dict__), None)
         if kind is None:
@@ -204,13 +204,13 @@ class Distribution:
     def _extended_shape(self, sample_shape: Any = ()) -> Any:
         return torch.Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
-    def _counted_up_(self, count: int, dtype: Any, expand: bool) -> Any:
+    def _integers_(self, count: int, dtype: Any, expand: bool) -> Any:
         """The numbers below ``count`` along the first dimension, for ``enumerate_support``."""
         values = torch.arange(count, dtype=dtype).view((-1,) + (1,) * len(self._batch_shape))
         return values.expand((-1, *self._batch_shape)) if expand else values
 
     def _validate_sample(self, value: Any) -> None:
-        """Raises for a value of another size or outside the support."""
+        """Raises ``ValueError`` for a value of another size or outside the support."""
         if not self._validate_args:
             return
         if not isinstance(value, torch.Tensor):

@@ -31,7 +31,7 @@ class Exponential(ExponentialFamily):
     _expands_ = ("rate",)
 
     def __init__(self, rate: Any, validate_args: bool | None = None):
-        super().__init__(self._take_(rate=rate), validate_args=validate_args)
+        super().__init__(self._set_parameters_(rate=rate), validate_args=validate_args)
 
     mean = formula(lambda self: self.rate.reciprocal())
     mode = formula(lambda self: torch.zeros_like(self.rate))

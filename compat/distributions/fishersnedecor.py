@@ -31,7 +31,7 @@ class FisherSnedecor(Distribution):
     _expands_ = ("df1", "df2", "_gamma1", "_gamma2")
 
     def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None):
-        shape = self._take_(df1=df1, df2=df2)
+        shape = self._set_parameters_(df1=df1, df2=df2)
         self._gamma1 = Gamma(self.df1 * 0.5, self.df1)
         self._gamma2 = Gamma(self.df2 * 0.5, self.df2)
         super().__init__(shape, validate_args=validate_args)

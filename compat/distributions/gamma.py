@@ -33,7 +33,7 @@ class Gamma(ExponentialFamily):
     _expands_: tuple[str, ...] = ("concentration", "rate")
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None):
-        super().__init__(self._take_(concentration=concentration, rate=rate), validate_args=validate_args)
+        super().__init__(self._set_parameters_(concentration=concentration, rate=rate), validate_args=validate_args)
 
     mean = formula(lambda self: self.concentration / self.rate)
     mode = formula(lambda self: ((self.concentration - 1) / self.rate).clamp(min=0))

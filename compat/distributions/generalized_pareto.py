@@ -37,7 +37,7 @@ class GeneralizedPareto(Distribution):
     _expands_ = ("loc", "scale", "concentration")
 
     def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None):
-        shape = self._take_(loc=loc, scale=scale, concentration=concentration)
+        shape = self._set_parameters_(loc=loc, scale=scale, concentration=concentration)
         super().__init__(shape, validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)

@@ -32,7 +32,7 @@ class Geometric(ProbsOrLogits, Distribution):
     _keeps_ = ("_given",)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        super().__init__(self._take_either_(probs, logits), validate_args=validate_args)
+        super().__init__(self._set_param_(probs, logits), validate_args=validate_args)
         if self._validate_args and probs is not None:
             value, fits = self.probs, self.probs > 0
             if not fits.all():

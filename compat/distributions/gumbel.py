@@ -31,10 +31,10 @@ class Gumbel(TransformedDistribution):
     support = constraints.real
     loc: Any
     scale: Any
-    _own_ = ("loc", "scale")
+    _stored_ = ("loc", "scale")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
-        self._take_(loc=loc, scale=scale)
+        self._set_parameters_(loc=loc, scale=scale)
         limits = torch.finfo(self.loc.dtype)
         low, high = [torch.full_like(self.loc, end) for end in (limits.tiny, 1 - limits.eps)]
         log = ExpTransform().inv

@@ -23,7 +23,7 @@ class HalfCauchy(Half):
         tensor(0.5000)
     """
 
-    _own_ = ()
+    _stored_ = ()
 
     def __init__(self, scale: Any, validate_args: bool | None = None):
         super().__init__(Cauchy(0, scale, validate_args=False), validate_args=validate_args)

@@ -23,7 +23,7 @@ class HalfNormal(Half):
         tensor(0.7979)
     """
 
-    _own_ = ()
+    _stored_ = ()
 
     def __init__(self, scale: Any, validate_args: bool | None = None):
         super().__init__(Normal(0, scale, validate_args=False), validate_args=validate_args)

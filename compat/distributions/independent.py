@@ -17,10 +17,10 @@ class Independent(Distribution):
 
     Args:
         base_distribution: the distribution.
-        reinterpreted_batch_ndims: the number of dimensions.
+        reinterpreted_batch_ndims: the number of these dimensions.
 
     Raises:
-        ValueError: if it has fewer batch dimensions.
+        ValueError: if the distribution has fewer batch dimensions.
 
     Example:
         >>> d = Independent(torch.distributions.Normal(torch.zeros(3), torch.ones(3)), 1)

@@ -28,7 +28,7 @@ class InverseGamma(TransformedDistribution):
     arg_constraints: ClassVar[Any] = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.positive
     has_rsample = True
-    _own_ = ()
+    _stored_ = ()
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None):
         base = Gamma(concentration, rate, validate_args=validate_args)

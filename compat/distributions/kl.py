@@ -188,7 +188,7 @@ def _logdet(p: Any) -> Any:
     """The log determinant of the covariance."""
     if isinstance(p, MultivariateNormal):
         return 2 * half_logdet(p._unbroadcasted_scale_tril)
-    factor, diagonal = p._parts_
+    factor, diagonal = p._split_
     return lowrank_logdet(factor, diagonal, p._capacitance_tril)
 
 
@@ -196,7 +196,7 @@ def _squared(q: Any, x: Any) -> Any:
     """``x.T @ inv(covariance) @ x``."""
     if isinstance(q, MultivariateNormal):
         return mahalanobis(q._unbroadcasted_scale_tril, x)
-    factor, diagonal = q._parts_
+    factor, diagonal = q._split_
     return lowrank_mahalanobis(factor, diagonal, x, q._capacitance_tril)
 
 
@@ -204,7 +204,7 @@ def _roots(p: Any) -> list[Any]:
     """A matrix whose product with its transpose is the covariance."""
     if isinstance(p, MultivariateNormal):
         return [p._unbroadcasted_scale_tril]
-    factor, diagonal = p._parts_
+    factor, diagonal = p._split_
     return [factor, torch.diag_embed(diagonal.sqrt())]
 
 

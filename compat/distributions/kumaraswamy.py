@@ -30,10 +30,10 @@ class Kumaraswamy(TransformedDistribution):
     has_rsample = True
     concentration1: Any
     concentration0: Any
-    _own_ = ("concentration1", "concentration0")
+    _stored_ = ("concentration1", "concentration0")
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None):
-        self._take_(concentration1=concentration1, concentration0=concentration0)
+        self._set_parameters_(concentration1=concentration1, concentration0=concentration0)
         b = self.concentration0
         base = Uniform(torch.zeros_like(b), torch.ones_like(b), validate_args=validate_args)
         transforms = [

@@ -26,7 +26,7 @@ class LogisticNormal(TransformedDistribution):
     arg_constraints: ClassVar[Any] = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex
     has_rsample = True
-    _own_ = ()
+    _stored_ = ()
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         base = Normal(loc, scale, validate_args=validate_args)

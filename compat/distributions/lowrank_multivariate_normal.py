@@ -81,7 +81,7 @@ class LowRankMultivariateNormal(Distribution):
         super().__init__(self.loc.shape[:-1], event_shape, validate_args=validate_args)
 
     @property
-    def _parts_(self) -> tuple[Any, Any]:
+    def _split_(self) -> tuple[Any, Any]:
         return self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
 
     mean = formula(lambda self: self.loc)
@@ -89,7 +89,7 @@ class LowRankMultivariateNormal(Distribution):
 
     @lazy_property
     def variance(self) -> Any:
-        factor, diagonal = self._parts_
+        factor, diagonal = self._split_
         return (factor.pow(2).sum(-1) + diagonal).expand(self._batch_shape + self._event_shape)
 
     def _matrix_(self, found: Any) -> Any:
@@ -98,7 +98,7 @@ class LowRankMultivariateNormal(Distribution):
     @lazy_property
     def scale_tril(self) -> Any:
         """The Cholesky factor of the covariance."""
-        factor, diagonal = self._parts_
+        factor, diagonal = self._split_
         root = diagonal.sqrt().unsqueeze(-1)
         scaled = factor / root
         inner = torch.matmul(scaled, scaled.mT) + torch.eye(factor.shape[-2], dtype=factor.dtype)
@@ -107,19 +107,19 @@ class LowRankMultivariateNormal(Distribution):
     @lazy_property
     def covariance_matrix(self) -> Any:
         """The covariance."""
-        factor, diagonal = self._parts_
+        factor, diagonal = self._split_
         return self._matrix_(torch.matmul(factor, factor.mT) + torch.diag_embed(diagonal))
 
     @lazy_property
     def precision_matrix(self) -> Any:
         """The inverse of the covariance."""
-        factor, diagonal = self._parts_
+        factor, diagonal = self._split_
         inner = torch.linalg.solve_triangular(self._capacitance_tril, factor.mT / diagonal.unsqueeze(-2), upper=False)
         return self._matrix_(torch.diag_embed(diagonal.reciprocal()) - inner.mT @ inner)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
-        factor, diagonal = self._parts_
+        factor, diagonal = self._split_
         by_factor = _standard_normal((*shape[:-1], factor.shape[-1]), factor.dtype, factor.device)
         return (
             self.loc
@@ -129,11 +129,11 @@ class LowRankMultivariateNormal(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)
-        squared = lowrank_mahalanobis(*self._parts_, value - self.loc, self._capacitance_tril)
-        scale = self._event_shape[0] * math.log(2 * math.pi) + lowrank_logdet(*self._parts_, self._capacitance_tril)
+        squared = lowrank_mahalanobis(*self._split_, value - self.loc, self._capacitance_tril)
+        scale = self._event_shape[0] * math.log(2 * math.pi) + lowrank_logdet(*self._split_, self._capacitance_tril)
         return -0.5 * (scale + squared)
 
     def entropy(self) -> Any:
-        logdet = lowrank_logdet(*self._parts_, self._capacitance_tril)
+        logdet = lowrank_logdet(*self._split_, self._capacitance_tril)
         found = 0.5 * (self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + logdet)
         return found.expand(self._batch_shape) if self._batch_shape else found

@@ -39,7 +39,7 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
     _keeps_ = ("_given",)
 
     def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        super().__init__(self._take_counted_(total_count, probs, logits), validate_args=validate_args)
+        super().__init__(self._set_count_and_param_(total_count, probs, logits), validate_args=validate_args)
 
     mean = formula(lambda self: self.total_count * torch.exp(self.logits))
     mode = formula(lambda self: ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0))

@@ -28,10 +28,10 @@ class Pareto(TransformedDistribution):
     arg_constraints: ClassVar[Any] = {"alpha": constraints.positive, "scale": constraints.positive}
     scale: Any
     alpha: Any
-    _own_ = ("scale", "alpha")
+    _stored_ = ("scale", "alpha")
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None):
-        self._take_(scale=scale, alpha=alpha)
+        self._set_parameters_(scale=scale, alpha=alpha)
         base = Exponential(self.alpha, validate_args=validate_args)
         transforms = [ExpTransform(), AffineTransform(loc=0, scale=self.scale)]
         super().__init__(base, transforms, validate_args=validate_args)

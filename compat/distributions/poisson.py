@@ -29,7 +29,7 @@ class Poisson(ExponentialFamily):
     _expands_ = ("rate",)
 
     def __init__(self, rate: Any, validate_args: bool | None = None):
-        super().__init__(self._take_(rate=rate), validate_args=validate_args)
+        super().__init__(self._set_parameters_(rate=rate), validate_args=validate_args)
 
     mean = formula(lambda self: self.rate)
     mode = formula(lambda self: self.rate.floor())

@@ -30,7 +30,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         self.temperature = temperature
-        super().__init__(self._take_either_(probs, logits), validate_args=validate_args)
+        super().__init__(self._set_param_(probs, logits), validate_args=validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
@@ -64,7 +64,7 @@ class RelaxedBernoulli(TransformedDistribution):
     arg_constraints: ClassVar[Any] = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
     has_rsample = True
-    _own_ = ()
+    _stored_ = ()
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         base = LogitRelaxedBernoulli(temperature, probs, logits)

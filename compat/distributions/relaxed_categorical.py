@@ -65,7 +65,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     arg_constraints: ClassVar[Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
     has_rsample = True
-    _own_ = ()
+    _stored_ = ()
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)

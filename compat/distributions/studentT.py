@@ -1,4 +1,4 @@
-"""Means of few normal numbers."""  # noqa: N999 - PyTorch's address
+"""Student's t distribution."""  # noqa: N999 - PyTorch's address
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class StudentT(Distribution):
     _expands_ = ("df", "loc", "scale", "_chi2")
 
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None):
-        shape = self._take_(df=df, loc=loc, scale=scale)
+        shape = self._set_parameters_(df=df, loc=loc, scale=scale)
         self._chi2 = Chi2(self.df)
         super().__init__(shape, validate_args=validate_args)
 

@@ -17,7 +17,7 @@ __all__ = ["TransformedDistribution"]
 class TransformedDistribution(Distribution):
     """The distribution of ``f(X)``.
 
-    Subclasses list in ``_own`` the tensors that they store themselves.
+    Subclasses list in ``_stored_`` the tensors that they store themselves.
 
     Args:
         base_distribution: the distribution of X.
@@ -33,7 +33,7 @@ class TransformedDistribution(Distribution):
     """
 
     arg_constraints: ClassVar[Any] = {}
-    _own_: tuple[str, ...] = ()
+    _stored_: tuple[str, ...] = ()
 
     def __init__(self, base_distribution: Any, transforms: Any, validate_args: bool | None = None):
         self.transforms: list[Any] = _listed(transforms)
@@ -54,10 +54,10 @@ class TransformedDistribution(Distribution):
         super().__init__(forward[:cut], forward[cut:], validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        kind = next(k for k in type(self).__mro__ if "_own_" in k.__dict__)
+        kind = next(k for k in type(self).__mro__ if "_stored_" in k.__dict__)
         new = self._get_checked_instance(kind, _instance)
         batch_shape = torch.Size(batch_shape)
-        for name in self._own_:
+        for name in self._stored_:
             setattr(new, name, getattr(self, name).expand(batch_shape))
         shape = batch_shape + self.event_shape
         for transform in reversed(self.transforms):

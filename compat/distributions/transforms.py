@@ -416,13 +416,13 @@ class StickBreakingTransform(_Plain):
     codomain = constraints.simplex
     bijective = True
 
-    def _offset_(self, x: Any) -> Any:
-        """The offset with which zeros give a uniform vector: by the number of following elements."""
+    def _following_(self, x: Any) -> Any:
+        """The number of elements after each; minus its logarithm is the offset that maps zeros to a uniform vector."""
         n = x.shape[-1]
         return n + 1 - x.new_ones(n).cumsum(-1)
 
     def _call(self, x: Any) -> Any:
-        share = _clipped_sigmoid(x - self._offset_(x).log())
+        share = _clipped_sigmoid(x - self._following_(x).log())
         left = (1 - share).cumprod(-1)
         return F.pad(share, [0, 1], value=1) * F.pad(left, [1, 0], value=1)
 
@@ -430,10 +430,10 @@ class StickBreakingTransform(_Plain):
         first = y[..., :-1]
         # The remainder must not become negative by rounding.
         left = torch.clamp(1 - first.cumsum(-1), min=torch.finfo(y.dtype).tiny)
-        return first.log() - left.log() + self._offset_(first).log()
+        return first.log() - left.log() + self._following_(first).log()
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        x = x - self._offset_(x).log()
+        x = x - self._following_(x).log()
         return (-x + F.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
     def forward_shape(self, shape: Any) -> Any:

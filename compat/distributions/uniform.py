@@ -16,7 +16,7 @@ class Uniform(Distribution):
     """Uniformly distributed numbers in ``[low, high)``.
 
     Args:
-        low, high: the ends.
+        low, high: the bounds.
 
     Example:
         >>> Uniform(0.0, 4.0).log_prob(torch.tensor(1.0)).exp()
@@ -29,7 +29,7 @@ class Uniform(Distribution):
     _expands_ = ("low", "high")
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None):
-        super().__init__(self._take_(low=low, high=high), validate_args=validate_args)
+        super().__init__(self._set_parameters_(low=low, high=high), validate_args=validate_args)
 
     @property
     def arg_constraints(self) -> Any:

@@ -23,7 +23,7 @@ def broadcast_all(*values: Any) -> tuple[Any, ...]:
     """Numbers and tensors as tensors of one size; numbers get the dtype of the first tensor.
 
     Raises:
-        ValueError: for anything else.
+        ValueError: for arguments that are neither numbers nor tensors.
 
     Example:
         >>> broadcast_all(1.0, torch.zeros(2))
@@ -86,7 +86,7 @@ class lazy_property:
 
 
 class formula(property):
-    """A property that is a row, ``mean = formula(lambda self: self.loc)``, with the name of what it is assigned to."""
+    """A property defined in a line, ``mean = formula(lambda self: self.loc)``, with the name of the attribute."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         function: Any = self.fget
@@ -118,7 +118,7 @@ def vec_to_tril_matrix(vec: Any, diag: int = 0) -> Any:
     """Square matrices with the given elements on and below a diagonal, and zeros elsewhere.
 
     Raises:
-        ValueError: if no matrix has that many.
+        ValueError: if no matrix has that number of elements.
     """
     m = 1 + 2 * diag
     n = (-m + (m**2 + 8 * vec.shape[-1] + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2

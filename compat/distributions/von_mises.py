@@ -40,7 +40,7 @@ class VonMises(Distribution):
     _expands_ = ("loc", "concentration")
 
     def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None):
-        super().__init__(self._take_(loc=loc, concentration=concentration), validate_args=validate_args)
+        super().__init__(self._set_parameters_(loc=loc, concentration=concentration), validate_args=validate_args)
 
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)

@@ -30,10 +30,10 @@ class Weibull(TransformedDistribution):
     support = constraints.positive
     scale: Any
     concentration: Any
-    _own_ = ("scale", "concentration", "concentration_reciprocal")
+    _stored_ = ("scale", "concentration", "concentration_reciprocal")
 
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None):
-        self._take_(scale=scale, concentration=concentration)
+        self._set_parameters_(scale=scale, concentration=concentration)
         self.concentration_reciprocal = self.concentration.reciprocal()
         base = Exponential(torch.ones_like(self.scale), validate_args=validate_args)
         transforms = [

@@ -105,22 +105,22 @@ class Wishart(ExponentialFamily):
         identity = torch.eye(self._event_shape[-1], dtype=factor.dtype, device=factor.device)
         return self._matrix_(torch.cholesky_solve(identity, factor))
 
-    def _each_(self, values: Any) -> Any:
+    def _per_matrix_(self, values: Any) -> Any:
         """A number for each matrix, broadcastable with it."""
         return values.view((*self._batch_shape, 1, 1))
 
-    mean = formula(lambda self: self._each_(self.df) * self.covariance_matrix)
+    mean = formula(lambda self: self._per_matrix_(self.df) * self.covariance_matrix)
 
     @property
     def mode(self) -> Any:
         factor = self.df - self.covariance_matrix.shape[-1] - 1
-        return self._each_(torch.where(factor <= 0, torch.nan, factor)) * self.covariance_matrix
+        return self._per_matrix_(torch.where(factor <= 0, torch.nan, factor)) * self.covariance_matrix
 
     @property
     def variance(self) -> Any:
         covariance = self.covariance_matrix
         diagonal = covariance.diagonal(dim1=-2, dim2=-1)
-        return self._each_(self.df) * (covariance.pow(2) + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
+        return self._per_matrix_(self.df) * (covariance.pow(2) + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
     def _bartlett_sampling(self, sample_shape: Any = ()) -> Any:
         n = self._event_shape[-1]
@@ -135,11 +135,11 @@ class Wishart(ExponentialFamily):
     def rsample(self, sample_shape: Any = (), max_try_correction: int | None = None) -> Any:
         """Samples; singular ones are redrawn, up to a maximum number of times.
 
-        PyTorch 2.13 at first treats the nonsingular ones as singular: it warns, and draws all of them twice. This
-        reproduces its numbers.
+        PyTorch 2.13 first treats the nonsingular samples as singular: it warns, and redraws them. This reproduces its
+        numbers.
         """
         sample = self._bartlett_sampling(sample_shape)
-        again = self._any_of_batch_(self.support.check(sample))
+        again = self._any_in_batch_(self.support.check(sample))
         if again.any():
             warn("Singular sample detected.")
         for _ in range(10 if max_try_correction is None else max_try_correction):
@@ -147,11 +147,11 @@ class Wishart(ExponentialFamily):
                 break
             new = self._bartlett_sampling(again[again].shape)
             sample[again] = new
-            again[again.clone()] = self._any_of_batch_(~self.support.check(new))
+            again[again.clone()] = self._any_in_batch_(~self.support.check(new))
         return sample
 
-    def _any_of_batch_(self, found: Any) -> Any:
-        """For each draw whether it holds for any batch element."""
+    def _any_in_batch_(self, found: Any) -> Any:
+        """Whether a condition holds for any batch element of each draw."""
         dims = tuple(-1 - i for i in range(len(self._batch_shape)))
         return found.amax(dims) if dims else found
 

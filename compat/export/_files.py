@@ -102,7 +102,7 @@ def _target(node: Node) -> str:
         return str(node.target.__name__)
     if isinstance(node.target, OpOverload):
         return str(node.target)
-    raise TypeError(f"torch.export.save: {node.target!r} is no operator")
+    raise TypeError(f"torch.export.save: {node.target!r} is not an operator")
 
 
 def _operator(name: str) -> Any:
@@ -204,7 +204,7 @@ def load(f: Any, *, extra_files: dict[str, Any] | None = None, **options: Any) -
         program = json.loads(archive.read("program.json"))
     except (zipfile.BadZipFile, KeyError) as error:
         raise RuntimeError(
-            "torch.export.load: the file is not one of compat's; of PyTorch's own programs, export the model here"
+            "torch.export.load: the file was not written by compat's torch.export.save; export the model of a .pt2"
         ) from error
     with archive:
         state = _tensors(archive.read("weights.npz"), program["dtypes"])

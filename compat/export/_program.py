@@ -45,7 +45,7 @@ class CallSpec(NamedTuple):
 
 
 class ValueRanges(NamedTuple):
-    """The least and the largest value of a size; None if there is no largest."""
+    """The minimum and the maximum of a size; None without a maximum."""
 
     lower: int
     upper: int | None
@@ -285,7 +285,7 @@ class _Decomposed(_Unlifted):
 
 
 class _Decomposing(TorchDispatchMode):
-    """Replaces operators by the functions of a table, and those in them, too."""
+    """Replaces operators by the functions of a table, and the operators that these functions call."""
 
     def __init__(self, table: Mapping[Any, Any]):
         super().__init__()
@@ -351,7 +351,7 @@ def export(
     """Exports a module as a graph, traced with example arguments.
 
     Args:
-        mod: the module, in its present mode: call ``eval()`` first for inference.
+        mod: the module, in its current mode: call ``eval()`` first for inference.
         args, kwargs: its arguments. Leaves that are not tensors are constants of the graph.
         dynamic_shapes: the dynamic sizes: for each argument, in a tuple or by name, a dictionary or sequence from
             dimensions to ``Dim``, ``Dim.AUTO``, ``Dim.DYNAMIC`` or None; others are static. Or a ``ShapesCollection``
@@ -383,7 +383,7 @@ def export(
 
 
 def export_with_any_sizes(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ExportedProgram:
-    """``export`` with all sizes dynamic that can be."""
+    """``export`` with every size dynamic that can be dynamic."""
     traced = Trace(mod, args, kwargs)
     return traced.program(traced.chosen(candidates(traced.inputs)))
 
@@ -424,12 +424,12 @@ class Trace:
         leaves = [next(given) if isinstance(t, Tensor) else t for t in self._leaves]
         args, kwargs = tree_unflatten(leaves, self._spec)
         kept = [(t, t._version, t.detach().clone()) for t in [*self.mod.parameters(), *self.mod.buffers()]]
-        with no_grad(), fork_rng():  # so that each operation is recorded as itself
+        with no_grad(), fork_rng():  # without autograd, each operation is recorded
             try:
                 recorder, found = record(self.mod, args, kwargs, self._names, self.mod, GuardOnDataDependentSymNode)
             finally:
                 for t, version, before in kept:
-                    # Statistics of normalization are written without a new version.
+                    # Batch norm updates its statistics without changing their version.
                     if t._version != version or not isinstance(t, Parameter):
                         t.copy_(before)
         graph, specs, copied = _lifted(recorder, self.mod, self._keep)
@@ -452,7 +452,7 @@ class Trace:
                 or (t.shape == other.shape and t.dtype == other.dtype and names_of("torch")["equal"](t, other))
             )
         if not same:
-            raise Fixed("it has other constants or results at another size")
+            raise Fixed("its constants or results differ at another size")
         return graph
 
     def chosen(self, symbols: list[Symbol]) -> list[Symbol]:

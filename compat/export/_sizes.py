@@ -151,7 +151,7 @@ def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[D
 
 
 class Fixed(Exception):
-    """Why a size cannot be dynamic, as text."""
+    """Raised where a size cannot be dynamic, with the reason as its text."""
 
 
 class Place(NamedTuple):
@@ -320,7 +320,7 @@ def _alike(graphs: Sequence[Graph]) -> Iterator[tuple[Node, list[list[Any]]]]:
         # The shapes of results, if recorded, are compared too.
         flat = [tree_flatten((node.args, node.kwargs, _shapes(node))) for node in nodes]
         if any((n.op, n.target) != (first.op, first.target) for n in nodes) or any(f[1] != flat[0][1] for f in flat):
-            raise Fixed(f"{first.name} is another operation at another size")
+            raise Fixed(f"{first.name} is a different operation at another size")
         for row in zip(*[f[0] for f in flat]):
             shown = [where[x] if isinstance(x, Node) else repr(x) for where, x in zip(places, row)]
             if any(type(x) is not int for x in row) and len(set(shown)) > 1:
@@ -389,7 +389,7 @@ def generalized(trace: Callable[[list[Tensor]], Graph], inputs: Sequence[Tensor]
             found.append(_fitted(dict(zip(subsets, column)), symbols) if changed else None)
             polynomial = found[-1]
             if polynomial is not None and _value(polynomial, check) != column[-1]:
-                raise Fixed(f"{node.name} has {list(column)}, which is no polynomial of the sizes")
+                raise Fixed(f"{node.name} has {list(column)}, which is not a polynomial of the sizes")
         formulas[node] = found
     return _with_formulas(graphs[0], formulas, symbols, len(inputs))
 

@@ -187,7 +187,7 @@ class ExportGraphSignature:
 
     @property
     def buffers_to_mutate(self) -> dict[str, str]:
-        """The names of buffers by those of outputs that are written into them; none if it writes in place."""
+        """The names of buffers by those of outputs that are written into them; empty if the graph writes in place."""
         return self._outputs(OutputKind.BUFFER_MUTATION)
 
     @property

@@ -94,7 +94,7 @@ def unflatten(module: ExportedProgram, flat_args_adapter: Callable[..., Any] | N
 
 
 def _holder(root: Module, name: str) -> tuple[Module, str]:
-    """The module that holds a name, with the modules on the way to it made as needed; and the name there."""
+    """The module that holds a name, creating missing modules on the path; and the name in that module."""
     *way, last = name.split(".")
     for part in way:
         if part not in root._modules:
@@ -121,11 +121,11 @@ class _Tree:
         self.output = program.graph.output_node()
         self.paths: dict[Node, list[str]] = {}
         before = [""]
-        for node in self.nodes:  # a size that was computed has no call of its own
+        for node in self.nodes:  # computed sizes have no stack: they are part of the call before
             self.paths[node] = before = list(node.meta.get("nn_module_stack", before)) or before
 
     def fill(self) -> None:
-        """Gives the root its graph, and all modules below it theirs."""
+        """Sets the graphs of the root and of all modules below it."""
         self.root.graph = self._graph(self.root, "", self.nodes, self.inputs, self.output.args[0])
 
     def _graph(self, module: Module, path: str, nodes: Sequence[Node], inputs: Sequence[Node], results: Any) -> Graph:
@@ -214,7 +214,7 @@ def _is_below(path: str, name: str) -> bool:
 
 
 def _below(path: str, name: str) -> str:
-    """A name in the program as one in a module of it."""
+    """A name in the program, relative to a module of it."""
     path = path.partition("@")[0]
     return name[len(path) + 1 :] if path and _is_below(path, name) else name
 

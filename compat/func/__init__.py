@@ -1,13 +1,13 @@
 """``torch.func``: function transforms.
 
 A tensor whose buffer is a funcgrad tracer replays the program of every operation into the trace. So each transform here
-wraps arrays as tensors for the function and unwraps its results; the rest is funcgrad's.
+wraps arrays as tensors for the function, unwraps its results, and calls the transform of funcgrad.
 """
 
 from compat._core.transforms import level_stack
 from compat.func._vmap import vmap
 from compat.func._debugging import debug_unwrap
-from compat.func._grad_nodes import hook, know, mark
+from compat.func._grad_nodes import hook, record_edge, mark
 from compat.func._forward import jvp, linearize
 from compat.func._functionalize import functionalize
 from compat.func._jacobians import hessian, jacfwd, jacrev
@@ -21,4 +21,4 @@ __all__ = [
 ]  # fmt: skip
 
 level_stack.set_lift(lift)
-level_stack.set_following(mark, know, hook)
+level_stack.set_following(mark, record_edge, hook)

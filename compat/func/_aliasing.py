@@ -15,80 +15,79 @@ from funcgrad.core.tracing import Tracer
 from funcgrad.interpreters.batching import BatchTracer
 
 
-def view_of(original: Tensor, dim: int, seen: Tensor, result: Tensor, place: int) -> Tensor | None:
+def view_of(original: Tensor, dim: int, element: Tensor, result: Tensor, out_dim: int) -> Tensor | None:
     """The view of a whole argument that corresponds to a view of its batch element.
 
     Args:
         original, dim: the argument and its batch dimension.
-        seen: a batch element, as passed to the function: with its own row-major storage.
+        element: the batch element that the function gets, with a separate row-major storage.
         result: the function's result.
-        place: the batch dimension of the result.
+        out_dim: the batch dimension of the result.
 
     Returns:
         None if ``result`` does not share the memory, or the view is not expressible by strides.
     """
-    if result._storage_ is not seen._storage_:
+    if result._storage_ is not element._storage_:
         return None
-    if result._layout_ is seen._layout_ and result._offset_ == seen._offset_:
-        return original if result is seen and place == dim else movedim(original, dim, place)
+    if result._layout_ is element._layout_ and result._offset_ == element._offset_:
+        return original if result is element and out_dim == dim else movedim(original, dim, out_dim)
     layout = result._layout_
     size, stride, offset = tuple(layout.size), layout.stride, result._offset_
-    if result.dtype is not seen.dtype:
-        if seen.dtype.is_complex:
+    if result.dtype is not element.dtype:
+        if element.dtype.is_complex:
             original = view_as_real(original)
         elif result.dtype.is_complex:
             size, stride, offset = (*size, 2), (*[2 * s for s in stride], 1), 2 * offset
         else:
-            return None  # the bytes viewed as another dtype
-    if (layout.conj, layout.neg) != (seen._layout_.conj, seen._layout_.neg):
+            return None  # a view of the bytes as another dtype
+    if (layout.conj, layout.neg) != (element._layout_.conj, element._layout_.neg):
         return None
     shape, strides = ([n for d, n in enumerate(of) if d != dim] for of in (original.shape, original.stride()))
     placing = Placing(Base(tuple(shape), original.dtype), strides, original.storage_offset())
     found = placing.regular(size, stride, offset)
     if found is None:
         return None
-    places, start = list(found[0]), found[1]
+    strides_, start = list(found[0]), found[1]
     paired = result.dtype.is_complex and not original.dtype.is_complex
-    if paired and (places[-1] != 1 or any(s % 2 for s in (start, original.stride(dim), *places[:-1]))):
+    if paired and (strides_[-1] != 1 or any(s % 2 for s in (start, original.stride(dim), *strides_[:-1]))):
         return None
-    size = (*size[:place], original.shape[dim], *size[place:])
-    places.insert(place, original.stride(dim))
-    whole = as_strided(original, size, tuple(places), start)
+    size = (*size[:out_dim], original.shape[dim], *size[out_dim:])
+    strides_.insert(out_dim, original.stride(dim))
+    whole = as_strided(original, size, tuple(strides_), start)
     if not paired:
         return whole
     return view_as_complex(whole) if whole._layout_.stride[-1] == 1 else None
 
 
-def placed_view(whole: Tensor, result: Tensor, place: int) -> Tensor | None:
+def view_of_batch(whole: Tensor, result: Tensor, out_dim: int) -> Tensor | None:
     """A view of new memory as the batch of a function's results.
 
     Args:
         whole: the memory of ``result``, with the batch dimension first.
         result: the function's result.
-        place: the batch dimension of the result.
+        out_dim: the batch dimension of the result.
 
     Returns:
-        None if it is more than a permutation of dimensions, and derivatives would have to go through an ``as_strided``
-        view.
+        None for a view other than a permutation of dimensions if a derivative of ``as_strided`` would be needed.
     """
     layout, base = result._layout_, result._layout_.base
     if layout.conj or layout.neg or layout.dtype is not base.dtype:
         return None
     if layout.size == base.shape and layout.stride == contiguous_strides(base.shape):
-        return whole if place == 0 else movedim(whole, 0, place)
+        return whole if out_dim == 0 else movedim(whole, 0, out_dim)
     order = _order(base.shape, layout)
     if order is not None:
-        order.insert(place, -1)
+        order.insert(out_dim, -1)
         return permute(whole, [d + 1 for d in order])
-    if whole.requires_grad or _followed(whole):
+    if whole.requires_grad or _is_traced(whole):
         return None
     size, stride = list(layout.size), list(layout.stride)
-    size.insert(place, whole.shape[0])
-    stride.insert(place, whole.stride(0))
+    size.insert(out_dim, whole.shape[0])
+    stride.insert(out_dim, whole.stride(0))
     return as_strided(whole, size, stride, result._offset_)
 
 
-def _followed(t: Tensor) -> bool:
+def _is_traced(t: Tensor) -> bool:
     """Whether a transform other than ``vmap`` traces a tensor."""
     x = runtime.ready(t._storage_.buffer)
     while isinstance(x, BatchTracer):

@@ -13,49 +13,49 @@ from funcgrad.core.errors import explained
 Argnums = int | tuple[int, ...]
 
 
-def chosen(args: tuple, argnums: Argnums) -> Any:
+def select_arguments(args: tuple, argnums: Argnums) -> Any:
     """The arguments selected by ``argnums``: one, or a tuple of them.
 
     Raises:
         RuntimeError: for invalid, out-of-range or repeated numbers.
     """
-    places = _places(args, argnums)
+    indices = _indices(args, argnums)
     if isinstance(argnums, tuple):
-        return tuple(args[i] for i in places)
-    return args[places[0]]
+        return tuple(args[i] for i in indices)
+    return args[indices[0]]
 
 
-def of_chosen(func: Callable[..., Any], args: tuple, argnums: Argnums, kwargs: dict[str, Any]) -> Callable[..., Any]:
-    """``func`` as a function of only the arguments ``argnums``, in the form of ``chosen``."""
-    places = _places(args, argnums)
+def of_selected(func: Callable[..., Any], args: tuple, argnums: Argnums, kwargs: dict[str, Any]) -> Callable[..., Any]:
+    """``func`` as a function of the selected arguments alone, in the form of ``select_arguments``."""
+    indices = _indices(args, argnums)
 
-    def of_some(some: Any) -> Any:
+    def of_some(selected: Any) -> Any:
         give((args, kwargs))
         full = list(args)
-        for i, x in zip(places, some if isinstance(argnums, tuple) else (some,)):
+        for i, x in zip(indices, selected if isinstance(argnums, tuple) else (selected,)):
             full[i] = x
         return func(*full, **kwargs)
 
     return of_some
 
 
-def _places(args: tuple, argnums: Any) -> list[int]:
+def _indices(args: tuple, argnums: Any) -> list[int]:
     if not isinstance(argnums, int | tuple):
         error = RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
         raise explained(error, "transform-call", "torch.func.grad(f) is a function; write grad(f)(x).")
     numbers = argnums if isinstance(argnums, tuple) else (argnums,)
-    places = []
+    indices = []
     for n in numbers:
         if not isinstance(n, int):
             raise RuntimeError(f"argnum must be int, got: {type(n)}")
         if not -len(args) <= n < len(args):
             raise RuntimeError(f"Got argnum={n}, but only {len(args)} positional inputs")
-        places.append(n % len(args))
-    if not places:
+        indices.append(n % len(args))
+    if not indices:
         raise RuntimeError("argnums must be non-empty")
-    if len(set(places)) != len(places):
-        raise RuntimeError(f"argnums elements must be unique, got {tuple(places)}")
-    return places
+    if len(set(indices)) != len(indices):
+        raise RuntimeError(f"argnums elements must be unique, got {tuple(indices)}")
+    return indices
 
 
 def check_differentiable(tree: Any) -> None:

@@ -10,10 +10,9 @@ from compat._core.transforms import vmap_checks
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
-    """The value that a transform wraps: under ``vmap`` the values of all batch elements, under ``grad`` and ``jvp`` the
-    primal.
+    """The value that a transform wraps: the batch under ``vmap``, the primal under ``grad`` and ``jvp``.
 
-    For inspection only: the transform does not see operations on it.
+    For inspection only: the transform does not apply to operations on it.
 
     Args:
         recurse: whether to unwrap all transforms, rather than only the innermost.

@@ -26,16 +26,16 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     """The value of ``func`` and its derivative in the direction of ``tangents``.
 
     Args:
-        primals, tangents: tuples of as many tensors (or pytrees of them) as ``func`` takes.
-        strict: whether to raise if the value does not depend on ``primals``, instead of returning zeros.
-        has_aux: whether it returns a pair, of which only the first part is differentiated.
+        primals, tangents: tuples with a tensor (or a pytree of tensors) for each argument of ``func``.
+        strict: whether to raise an error if the value does not depend on ``primals``, instead of returning zeros.
+        has_aux: whether ``func`` returns a pair, of which only the first part is differentiated.
 
     Returns:
         ``(value, derivative)``, or ``(value, derivative, aux)``.
 
     Raises:
         RuntimeError: if primals and tangents are not tuples of tensors of the same structure and sizes, or ``func``
-            returns other leaves than tensors.
+            returns leaves that are not tensors.
 
     Example:
         >>> torch.func.jvp(lambda x: x * x, (torch.tensor(3.0),), (torch.tensor(1.0),))
@@ -55,19 +55,19 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     _check_tensors("tangents", directions)
     for x, d in zip(leaves, directions):
         check_tangent(x, d)
-    values, moving = [array(x) for x in leaves], [array(d.to(x.dtype)) for d, x in zip(directions, leaves)]
+    values, seeds = [array(x) for x in leaves], [array(d.to(x.dtype)) for d, x in zip(directions, leaves)]
     if not mode.forward:
-        values, moving = [level_stack.held(x) for x in values], [level_stack.held(d) for d in moving]
+        values, seeds = [level_stack.held(x) for x in values], [level_stack.held(d) for d in seeds]
     flat = Flat(func, leaves, tree, "jvp", _NAME, has_aux)
-    outs, moved = jvp_flat(flat, values, moving)
+    outs, out_tangents = jvp_flat(flat, values, seeds)
     flat.write_back()
-    if strict and any(t is None for t in moved):
+    if strict and any(t is None for t in out_tangents):
         raise RuntimeError(
             "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed "
             "with strict=True."
         )
-    found = [zeros(type_of(o)) if t is None else t for o, t in zip(outs, moved)]
-    result = flat.wrap([level_stack.held(o) for o in outs]), flat.wrap([level_stack.held(t) for t in found])
+    derivative = [zeros(type_of(o)) if t is None else t for o, t in zip(outs, out_tangents)]
+    result = flat.wrap([level_stack.held(o) for o in outs]), flat.wrap([level_stack.held(t) for t in derivative])
     return (*result, tensors_outside(flat.aux)) if has_aux else result
 
 
@@ -104,19 +104,19 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     types = [type_of(o) for o in outs]
 
     def push(*tangents: Any) -> Any:
-        given, same = tree_flatten(tangents)
-        if same != tree:
-            raise RuntimeError(f"Expected the tangents {same} to have the same argspec as the primals {tree}")
-        for i, (x, t) in enumerate(zip(leaves, given)):
-            for what, have, want in (("shape", t.shape, x.shape), ("dtype", t.dtype, x.dtype)):
-                if have != want:
+        seeds, structure = tree_flatten(tangents)
+        if structure != tree:
+            raise RuntimeError(f"Expected the tangents {structure} to have the same argspec as the primals {tree}")
+        for i, (x, t) in enumerate(zip(leaves, seeds)):
+            for what, actual, expected in (("shape", t.shape, x.shape), ("dtype", t.dtype, x.dtype)):
+                if actual != expected:
                     raise RuntimeError(
-                        f"tangent:{i} with {what} {have} in flattened pytree doesn't match the {what} {want} of the "
-                        "corresponding primal."
+                        f"tangent:{i} with {what} {actual} in flattened pytree doesn't match the {what} {expected} of "
+                        "the corresponding primal."
                     )
-        moved = evaluate(program, [array(t) for t in given])
-        # A result that nothing depends on has a scalar zero as its tangent.
-        full = [m if type_of(m).shape == t.shape else zeros(t) for m, t in zip(moved, types)]
-        return tree_unflatten([tensor_of(m) for m in full], flat.out_tree)
+        out_tangents = evaluate(program, [array(t) for t in seeds])
+        # The tangent of a result that is independent of the primals is a scalar zero.
+        full = [x if type_of(x).shape == t.shape else zeros(t) for x, t in zip(out_tangents, types)]
+        return tree_unflatten([tensor_of(x) for x in full], flat.out_tree)
 
     return result, push

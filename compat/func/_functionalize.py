@@ -12,7 +12,7 @@ from compat._core.transforms import level_stack
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
     """``func`` without mutation, for tracing.
 
-    Buffers are immutable here, and in-place writes create new ones, so any trace of ``func`` is free of mutation.
+    Buffers are immutable here, and in-place writes create new ones, so traces of ``func`` contain no mutation.
 
     Args:
         remove: "mutations", or "mutations_and_views".

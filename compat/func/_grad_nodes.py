@@ -2,8 +2,8 @@
 
 A tensor inside a differentiating transform requires grad, and operations on it are recorded twice: as primitives on the
 transform's tape, from which the gradient is computed, and as nodes, which the function can inspect and differentiate.
-Results of nested transforms, or of custom functions, bypass the nodes. Their node goes back along the tape, to tensors
-that are known to have nodes.
+Results of nested transforms and of custom functions have no recorded node. Their ``TransformNode`` differentiates the
+part of the tape between the result and tensors with nodes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from funcgrad.interpreters.rules import accumulate, pull
 from funcgrad.primitives.elementwise import conjugated
 
 
-class Followed(Node):
+class TransformNode(Node):
     """A result of several operations that have no nodes.
 
     Attributes:
@@ -62,13 +62,13 @@ class Followed(Node):
 
     @property
     def next_functions(self) -> tuple[Edge, ...]:  # type: ignore[override]
-        """The nodes of the tensors that it was computed from."""
-        return tuple([self.level.known[slot] for slot in self._way()[1]])
+        """The edges of the tensors that the result was computed from."""
+        return tuple([self.level.known[slot] for slot in self._path()[1]])
 
     _edges = next_functions
 
-    def _way(self) -> tuple[list[tuple], list[int]]:
-        """The operations that lead to it, in reverse, and the slots that they start from."""
+    def _path(self) -> tuple[list[tuple], list[int]]:
+        """The operations from tensors with nodes to the result, in reverse, and the slots of these tensors."""
         if self._found is None:
             assert self.tracer is not None
             known = self.level.known
@@ -76,37 +76,37 @@ class Followed(Node):
                 x = t._storage_.buffer
                 if isinstance(x, ReverseTracer) and t._node_ is None:
                     known.setdefault(x.slot, (accumulator(t), 0))
-            pending, starts, way = {self.tracer.slot}, [], []
+            pending, starts, path = {self.tracer.slot}, [], []
             for entry in reversed(self.tracer.interpreter.tape[: self.upto]):
-                made = pending.intersection(_slots(entry[4]))
-                starts += [slot for slot in made if slot in known and slot != self.tracer.slot]
-                if made - set(starts):
-                    way.append(entry)
+                outputs = pending.intersection(_slots(entry[4]))
+                starts += [slot for slot in outputs if slot in known and slot != self.tracer.slot]
+                if outputs - set(starts):
+                    path.append(entry)
                     pending.update(slot for slot in entry[2] if slot is not None)
-                pending -= made
+                pending -= outputs
             starts += [slot for slot in pending if slot in known]
-            self._found = way, starts
+            self._found = path, starts
         return self._found
 
     def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         if self.tracer is None:
             raise RuntimeError(FREED)
-        way, starts = self._way()
+        path, starts = self._path()
         if grads[0] is None:
             return [None] * len(starts)
         cts: dict[int, Any] = {self.tracer.slot: conjugated(array(grads[0]))}
-        for entry in way:
+        for entry in path:
             slots = _slots(entry[4])
             if any(cts.get(slot) is not None for slot in slots):
-                given = self._pulled(entry, cts)
+                given = self._operand_cotangents(entry, cts)
                 for slot, ct in zip(entry[2], given):
                     if slot is not None:
                         cts[slot] = accumulate(cts.get(slot), ct)
         found = [cts.get(slot) for slot in starts]
         return [None if ct is None else tensor_of(conjugated(ct)) for ct in found]
 
-    def _pulled(self, entry: tuple, cts: dict[int, Any]) -> Sequence[Any]:
-        """The cotangents of an operation's operands; differentiable if they are recorded."""
+    def _operand_cotangents(self, entry: tuple, cts: dict[int, Any]) -> Sequence[Any]:
+        """The cotangents of an operation's operands; differentiable if gradients are recorded."""
         rule, values, slots, out, out_slot, params, _ = entry
         if values is None:
             if mode.grad:
@@ -149,15 +149,16 @@ def _level_of(x: Any) -> level_stack.Level | None:
 
 
 @memoized("classes of transforms' nodes", 4096)
-def _node_class(name: str) -> type[Followed]:
-    return type(name, (Followed,), {"__slots__": (), "__module__": "builtins"})
+def _node_class(name: str) -> type[TransformNode]:
+    return type(name, (TransformNode,), {"__slots__": (), "__module__": "builtins"})
 
 
 def mark(t: Tensor, x: Any, name: str | None = None) -> None:
-    """Makes a tensor over a differentiated tracer require grad.
+    """Makes a tensor require grad if a transform differentiates its tracer.
 
     Args:
-        name: its node's name; by default that of the operation that created it.
+        x: the tracer.
+        name: the name of the tensor's node; by default that of the operation that created it.
     """
     level = _level_of(x) if mode.grad else None
     if level is not None:
@@ -167,38 +168,38 @@ def mark(t: Tensor, x: Any, name: str | None = None) -> None:
         t._rg_, t._node_ = True, _node_class(name or "TransformBackward0")(x, level)
 
 
-def know(t: Tensor, x: Any) -> None:
-    """Records that an array is that of a tensor in the graph."""
+def record_edge(t: Tensor, x: Any) -> None:
+    """Records the edge of a tensor by the slot of its tracer."""
     level = _level_of(x)
     if level is not None and x.slot not in level.known:
         level.known[x.slot] = edge_of(t)
 
 
 class _Hooked:
-    """A step of the tape whose cotangent passes through the hooks of the tensor that it created.
+    """A rule of the tape that applies the hooks of the tensor that the operation created to its cotangent.
 
     Attributes:
-        hooks: the hooks, by id; may change.
+        hooks: the tensor's dictionary of hooks.
         layout: the tensor's layout in its memory.
-        entry: the step of the tape.
-        place: the index of the step's result.
+        entry: the entry of the tape.
+        result_index: the index of the tensor among the operation's results.
     """
 
-    def __init__(self, hooks: Any, layout: Layout, entry: tuple, place: int):
+    def __init__(self, hooks: Any, layout: Layout, entry: tuple, result_index: int):
         self.hooks = hooks
         self.layout = layout
         self.entry = entry
-        self.place = place
+        self.result_index = result_index
 
     def __call__(self, received: Sequence[Any]) -> Sequence[Any]:
         rule, values, slots, out, _, params, _ = self.entry
         cts = list(received)
-        if cts[self.place] is not None:
-            grad = tensor_of(conjugated(strided_access.read(runtime.ready(cts[self.place]), self.layout)))
+        if cts[self.result_index] is not None:
+            grad = tensor_of(conjugated(strided_access.read(runtime.ready(cts[self.result_index]), self.layout)))
             for hook in list(self.hooks.values()):
                 given = hook(grad)
                 grad = grad if given is None else given
-            cts[self.place] = strided_access.write(None, self.layout, 0, conjugated(array(grad)))
+            cts[self.result_index] = strided_access.write(None, self.layout, 0, conjugated(array(grad)))
         return rule(cts) if values is None else _pull(rule, values, slots, out, params, cts[0])
 
 
@@ -211,11 +212,11 @@ def hooked(grad: Tensor, t: Tensor) -> Tensor:
     return grad
 
 
-def _on_its_own(t: Tensor) -> Any:
-    """The elements of a view of unshared memory, such as an intermediate view, with its own memory.
+def _with_own_storage(t: Tensor) -> Any:
+    """Moves a view to a separate storage; returns its elements.
 
     Raises:
-        RuntimeError: if the memory is shared: the tape has one entry for both.
+        RuntimeError: if other tensors use the memory, since the tape has one entry for all.
     """
     assert t._view_ is not None
     if sys.getrefcount(t._view_.base) > 2:
@@ -223,22 +224,23 @@ def _on_its_own(t: Tensor) -> Any:
             "a view of a tensor that is used elsewhere cannot have hooks inside a function that torch.func "
             "differentiates; register them on its clone()"
         )
-    made = from_buffer(elements(t), contiguous_layout(t.shape, t.dtype, True))
-    t._storage_, t._layout_, t._offset_, t._counter_, t._view_ = made._storage_, made._layout_, 0, made._storage_, None
+    copy = from_buffer(elements(t), contiguous_layout(t.shape, t.dtype, True))
+    t._storage_ = t._counter_ = copy._storage_
+    t._layout_, t._offset_, t._view_ = copy._layout_, 0, None
     return t._storage_.buffer
 
 
 def hook(t: Tensor, hooks: Any) -> None:
-    """Makes the tape call the hooks of a tensor."""
+    """Makes the backward pass of the tape call the hooks of a tensor."""
     x = runtime.ready(t._storage_.buffer)
     if _level_of(x) is None:
         return
     if t._view_ is not None and t._view_.base is not None:
-        x = _on_its_own(t)
+        x = _with_own_storage(t)
     tape = x.interpreter.tape
     for i in range(len(tape) - 1, -1, -1):
-        made = _slots(tape[i][4])
-        if x.slot in made:
+        outputs = _slots(tape[i][4])
+        if x.slot in outputs:
             rule, slots, outs, source = tape[i][0], tape[i][2], tape[i][4], tape[i][6]
             if not (isinstance(rule, _Hooked) and rule.hooks is hooks):
                 outs = [outs] if isinstance(outs, int) else outs

@@ -10,7 +10,7 @@ from compat._core.pytree.trees import tree_flatten, tree_leaves, tree_map, tree_
 from compat._core.tensor.tensor import Tensor
 from compat._operators.shape.cat_stack import cat
 from compat.autograd.functional import basis
-from compat.func._arguments import Argnums, check_real, chosen, of_chosen
+from compat.func._arguments import Argnums, check_real, of_selected, select_arguments
 from compat.func._forward import jvp
 from compat.func._reverse import vjp
 from compat.func._vmap import vmap
@@ -24,13 +24,13 @@ def jacrev(
     chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
 ) -> Callable[..., Any]:
-    """A function that returns the Jacobian of ``func``, computed in reverse mode: a row for each element of the result.
+    """A function that returns the Jacobian of ``func``, computed by rows in reverse mode.
 
     Args:
         argnums: the arguments to differentiate with respect to.
         has_aux: whether ``func`` returns a pair, of which only the first part is differentiated; the result is then a
             pair too.
-        chunk_size: the maximum number of rows at once.
+        chunk_size: the maximum number of rows that are computed together.
 
     Raises:
         ValueError: for a ``chunk_size`` that is not positive.
@@ -46,18 +46,18 @@ def jacrev(
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         check_real("jacrev", args, "inputs")
-        some = chosen(args, argnums)
-        out, pullback, *aux = vjp(of_chosen(func, args, argnums, kwargs), some, has_aux=has_aux)
+        selected = select_arguments(args, argnums)
+        out, pullback, *aux = vjp(of_selected(func, args, argnums, kwargs), selected, has_aux=has_aux)
         check_real("jacrev", out, "outputs")
         leaves, tree = tree_flatten(out)
-        inputs, input_tree = tree_flatten(some)
+        inputs, input_tree = tree_flatten(selected)
         units = basis(leaves)
         pull = lambda *cts: tree_leaves(pullback(tree_unflatten(cts, tree)))
         if len(units[0]):
             columns = _rows(pull, units, chunk_size)
         else:
             columns = [x.detach().new_zeros(0, *x.shape) for x in inputs]
-        # By input, then by output: transposed.
+        # Columns are indexed by input, then by output: transpose.
         parts = [c.split([x.numel() for x in leaves], 0) for c in columns]
         rows = [
             tree_unflatten([part[k].reshape((*x.shape, *c.shape[1:])) for part, c in zip(parts, columns)], input_tree)
@@ -80,8 +80,7 @@ def _rows(pull: Callable[..., Any], units: Sequence[Tensor], chunk_size: int | N
 def jacfwd(
     func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Callable[..., Any]:
-    """A function that returns the Jacobian of ``func``, computed in forward mode: a column for each element of the
-    argument.
+    """A function that returns the Jacobian of ``func``, computed by columns in forward mode.
 
     Args:
         argnums: the arguments to differentiate with respect to.
@@ -98,28 +97,28 @@ def jacfwd(
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         check_real("jacfwd", args, "inputs")
-        some = chosen(args, argnums)
-        of_some = of_chosen(func, args, argnums, kwargs)
-        leaves, tree = tree_flatten(some)
+        selected = select_arguments(args, argnums)
+        of_some = of_selected(func, args, argnums, kwargs)
+        leaves, tree = tree_flatten(selected)
         units = basis(leaves)
         aux: Any = None
 
         def push(*tangents: Tensor) -> Any:
             nonlocal aux
-            value, moved, *more = jvp(of_some, (some,), (tree_unflatten(tangents, tree),), has_aux=has_aux)
+            value, derivative, *more = jvp(of_some, (selected,), (tree_unflatten(tangents, tree),), has_aux=has_aux)
             check_real("jacfwd", value, "outputs")
-            return (moved, more[0]) if has_aux else moved
+            return (derivative, more[0]) if has_aux else derivative
 
-        moved = vmap(push, out_dims=(-1, None) if has_aux else -1, randomness=randomness)(*units)
+        derivatives = vmap(push, out_dims=(-1, None) if has_aux else -1, randomness=randomness)(*units)
         if has_aux:
-            moved, aux = moved
+            derivatives, aux = derivatives
         counts = [x.numel() for x in leaves]
 
         def columns(j: Tensor) -> Any:
             parts = j.split(counts, -1)
             return tree_unflatten([p.reshape((*j.shape[:-1], *x.shape)) for p, x in zip(parts, leaves)], tree)
 
-        result = tree_map(columns, moved)
+        result = tree_map(columns, derivatives)
         return (result, aux) if has_aux else result
 
     return wrapper

@@ -25,7 +25,7 @@ def functional_call(
     Buffers that the module reassigns while it runs are replaced in the given dictionary.
 
     Args:
-        parameter_and_buffer_dicts: tensors by dotted name, in one dictionary or a sequence of them.
+        parameter_and_buffer_dicts: a dictionary of tensors by dotted name, or a sequence of such dictionaries.
         args, kwargs: the arguments of the module.
         tie_weights: whether a value given for one of several names of a tensor applies to all of them.
         strict: whether all parameters and buffers must be given.
@@ -103,9 +103,9 @@ def _stacked_leaf(tensors: list[Tensor], name: str) -> Tensor:
 
 
 def replace_all_batch_norm_modules_(root: Any) -> Any:
-    """Makes all batch norms in a module work without running statistics, in place; returns the module.
+    """Removes the running statistics of all batch norms in a module; returns the module.
 
-    Running statistics are written in place, which ``vmap`` does not support if they are not batched.
+    ``vmap`` does not support the in-place updates of running statistics that are not batched.
 
     Example:
         >>> norm = torch.func.replace_all_batch_norm_modules_(torch.nn.BatchNorm1d(2))

@@ -17,7 +17,7 @@ from funcgrad.core.tracing import Tracer
 
 
 def tensors_outside(tree: Any) -> Any:
-    """A pytree of tensors, without wrappers of transforms that have returned.
+    """A pytree of tensors, without tracers of transforms that have returned.
 
     Raises:
         RuntimeError: if a leaf is not a tensor.
@@ -38,19 +38,19 @@ _NO_HOOKS = (
 
 
 class Flat:
-    """A function of pytrees of tensors as one of flat arrays.
+    """A function of pytrees of tensors as a function of flat arrays.
 
     Args:
-        function: takes the children of a pytree of structure ``tree``.
-        leaves: the tensors that it is called with, whose memory layout its arguments get.
+        function: a function of the children of a pytree of structure ``tree``.
+        leaves: the tensors of the call, whose memory layout the arguments get.
         kind: the kind of the transform.
-        name: its name in messages.
-        has_aux: whether it returns a pair, of which only the first part is the result.
+        name: the name of the transform in messages.
+        has_aux: whether ``function`` returns a pair, of which only the first part is the result.
 
     Attributes:
-        out_tree, aux: the structure of its last result, and the auxiliary output.
-        written: the arguments that it wrote in place, and their new values.
-        given: the arguments to differentiate with respect to in reverse mode, as passed last.
+        out_tree, aux: the structure of the last result, and the auxiliary output.
+        written: the indices of the arguments that the function wrote in place, and their new values.
+        given: the arguments of the last call to differentiate with respect to in reverse mode.
     """
 
     def __init__(
@@ -105,11 +105,7 @@ class Flat:
                 yield entered
 
     def check(self, leaves: Sequence[Any]) -> None:
-        """Checks that it returned tensors.
-
-        Raises:
-            RuntimeError: otherwise.
-        """
+        """Raises ``RuntimeError`` unless the function returned tensors."""
         if not leaves or (len(leaves) == 1 and leaves[0] is None):
             raise RuntimeError(
                 f"{self.name}: Expected f to be a function that has non-empty output (got output = {list(leaves)})"

@@ -1,7 +1,7 @@
 """Tensors that require grad, inside transforms: operations on them are recorded in their graph.
 
-``Recording`` is the interpreter around all others. Its tracers wrap tensors, and each primitive that reaches it runs as
-an operation on these, with a node, so that ``backward`` goes through the transform.
+``Recording`` is the outermost interpreter. Its tracers wrap tensors, and it runs each primitive as an operation on
+these, with a node, so that ``backward`` differentiates through the transform.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Recording(Interpreter):
 
 
 _recording = Recording()
-#: Below every transform, and above the interpreter of arrays.
+#: Between the interpreter of arrays, 0, and the levels of transforms, from 1.
 _recording.level = 0.5  # type: ignore[assignment]
 
 

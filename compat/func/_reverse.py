@@ -11,7 +11,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import array, tensor_of
 from compat._core.transforms import level_stack
 from compat._core.types.errors import size_text
-from compat.func._arguments import Argnums, check_differentiable, chosen, of_chosen
+from compat.func._arguments import Argnums, check_differentiable, of_selected, select_arguments
 from compat.func._grad_nodes import hooked
 from compat.func._pytree_functions import Flat, paired, tensors_outside
 from funcgrad.core.dtypes import is_inexact
@@ -23,18 +23,18 @@ from funcgrad.primitives.shape import zeros
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """The value of ``func`` and a function from cotangents of it to a tuple of cotangents of ``primals``.
+    """The value of ``func`` and a function from cotangents of the value to a tuple of cotangents of ``primals``.
 
     Args:
-        func: takes and returns tensors, or pypytrees of them.
-        has_aux: whether it returns a pair, of which only the first part is differentiated.
+        func: a function of tensors, or pytrees of tensors, that returns such.
+        has_aux: whether ``func`` returns a pair, of which only the first part is differentiated.
 
     Returns:
         ``(value, pullback)``, or ``(value, pullback, aux)``.
 
     Raises:
-        RuntimeError: if ``func`` returns something else than tensors that have derivatives; from the pullback, if the
-            cotangents are not of the value's structure and shapes.
+        RuntimeError: if ``func`` returns leaves that are not differentiable tensors; from the pullback, if structure
+            or shapes of the cotangents are not those of the value.
 
     Example:
         >>> y, pullback = torch.func.vjp(torch.sin, torch.zeros(2))
@@ -56,7 +56,7 @@ def _vjp(func: Callable[..., Any], primals: tuple, has_aux: bool, name: str) -> 
     """The value, the pullback, and the auxiliary part."""
     check_differentiable(primals)
     leaves, tree = tree_flatten(primals)
-    # The pullback may record, even if the function was called under no_grad.
+    # The pullback can be recorded even if the function is called under no_grad.
     values = [level_stack.held(array(x, anyway=name is _VJP)) for x in leaves]
     flat = Flat(func, leaves, tree, "grad", name, has_aux)
     outs, pull = vjp_flat(flat, values)
@@ -71,35 +71,36 @@ def _vjp(func: Callable[..., Any], primals: tuple, has_aux: bool, name: str) -> 
             )
 
     def pullback(cotangents: Any) -> Any:
-        found, structure = tree_flatten(cotangents)
+        cts, structure = tree_flatten(cotangents)
         if structure != flat.out_tree:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
                 f"function. cotangents: {treespec_pprint(structure)}, primal output: {treespec_pprint(flat.out_tree)}"
             )
-        grads = pull([_seed(i, ct, t) for i, (ct, t) in enumerate(zip(found, out_types))])
-        given = [zeros(t) if g is None else level_stack.held(conjugated(g)) for g, t in zip(grads, types)]
-        return tree_unflatten([hooked(tensor_of(g), x) for g, x in zip(given, flat.given)], tree)
+        grads = pull([_seed(i, ct, t) for i, (ct, t) in enumerate(zip(cts, out_types))])
+        full = [zeros(t) if g is None else level_stack.held(conjugated(g)) for g, t in zip(grads, types)]
+        return tree_unflatten([hooked(tensor_of(g), x) for g, x in zip(full, flat.given)], tree)
 
     return result, pullback, flat.aux
 
 
-def _seed(i: int, cotangent: Any, wanted: Any) -> Any:
+def _seed(i: int, cotangent: Any, expected: Any) -> Any:
+    """The array of the ``i``-th cotangent, for a result of the expected type; None means 1."""
     if cotangent is None:
-        if wanted.size != 1:
+        if expected.size != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
-        cotangent = tensor_of(zeros(wanted)) + 1
+        cotangent = tensor_of(zeros(expected)) + 1
     if not isinstance(cotangent, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(cotangent).__name__}")
     x = array(cotangent)
-    have = type_of(x)
-    if have.shape != wanted.shape:
+    actual = type_of(x)
+    if actual.shape != expected.shape:
         raise RuntimeError(
-            f"Mismatch in shape: grad_output[{i}] has a shape of torch.Size({size_text(have.shape)}) and output[{i}] "
-            f"has a shape of torch.Size({size_text(wanted.shape)})."
+            f"Mismatch in shape: grad_output[{i}] has a shape of torch.Size({size_text(actual.shape)}) and output[{i}] "
+            f"has a shape of torch.Size({size_text(expected.shape)})."
         )
-    if have.dtype != wanted.dtype:
-        x = array(cotangent.to(tensor_of(zeros(wanted)).dtype))
+    if actual.dtype != expected.dtype:
+        x = array(cotangent.to(tensor_of(zeros(expected)).dtype))
     return conjugated(x)
 
 
@@ -107,9 +108,9 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
     """A function that returns the gradient of ``func`` and its value.
 
     Args:
-        func: returns a 0-d tensor.
+        func: a function that returns a 0-d tensor.
         argnums: the arguments to differentiate with respect to.
-        has_aux: whether it returns a pair, of which only the first part is differentiated.
+        has_aux: whether ``func`` returns a pair, of which only the first part is differentiated.
 
     Returns:
         A function of the same arguments that returns ``(gradient, value)``, or ``(gradient, (value, aux))``.
@@ -130,8 +131,8 @@ _NAME = "grad_and_value(f)(*args)"
 
 
 def _grad_and_value(func: Any, argnums: Argnums, has_aux: bool, args: tuple, kwargs: dict[str, Any]) -> Any:
-    some = chosen(args, argnums)
-    of_some = of_chosen(func, args, argnums, kwargs)
+    selected = select_arguments(args, argnums)
+    of_some = of_selected(func, args, argnums, kwargs)
 
     def scalar(x: Any) -> Any:
         result = of_some(x)
@@ -150,7 +151,7 @@ def _grad_and_value(func: Any, argnums: Argnums, has_aux: bool, args: tuple, kwa
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {out.dtype}")
         return result
 
-    value, pull, aux = _vjp(scalar, (some,), has_aux, _NAME)
+    value, pull, aux = _vjp(scalar, (selected,), has_aux, _NAME)
     (grads,) = pull(value.detach().new_ones(()))
     return grads, ((value, tensors_outside(aux)) if has_aux else value)
 

@@ -14,18 +14,18 @@ from compat._core.tensor.tracing import array, tensor_of
 from compat._core.transforms import level_stack
 from compat._core.transforms.logical_strides import place_as
 from compat._operators.shape.cat_stack import cat
-from compat.func._aliasing import placed_view, view_of
+from compat.func._aliasing import view_of, view_of_batch
 from funcgrad import runtime
 from funcgrad.core.errors import explained
 from funcgrad.core.tracing import running
 from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
 
-#: Runs a vectorized function whose internal steps a package has replaced; set by ``compat._functorch.vmap``.
+#: Runs ``vmap`` if a program has replaced functions of ``torch._functorch.vmap``; set by ``compat._functorch.vmap``.
 _replaced_steps: Callable[..., Any] | None = None
 
 
 def set_replaced_steps(run: Callable[..., Any] | None) -> None:
-    """Sets the function that runs a ``vmap`` whose internal steps a package has replaced; None for this file's own."""
+    """Sets the function that runs ``vmap`` with replaced functions of ``torch._functorch.vmap``; None for none."""
     global _replaced_steps
     _replaced_steps = run
 
@@ -43,12 +43,11 @@ def vmap(
 
     Args:
         func: a function of one batch element.
-        in_dims: the batch dimension of the arguments: an int or None (not batched) for every argument, or a
-            tuple of them, nested as the arguments are.
-        out_dims: where results get them, None for results that are the same for all.
-        randomness: "error": random numbers must not be drawn; "same": all batch elements draw the same; "different":
-            each has its own.
-        chunk_size: the most batch elements to compute together.
+        in_dims: the batch dimension of the arguments, an int or None (not batched), or a tuple with one for each
+            argument, nested like the arguments.
+        out_dims: the batch dimension of the results, nested likewise; None for results that are not batched.
+        randomness: the random numbers of batch elements: "same", "different", or "error" if ``func`` must not draw any.
+        chunk_size: the maximum number of batch elements that are computed together.
 
     Raises:
         ValueError: if ``in_dims`` or ``out_dims`` do not match the arguments or results, or sizes differ.
@@ -93,8 +92,8 @@ def _check_out_dims(func: Any, out_dims: Any) -> None:
             )
 
 
-class _Seen(NamedTuple):
-    """An argument, its batch dimension, and the batch element that the function gets."""
+class _Argument(NamedTuple):
+    """A batched argument, its batch dimension, and the batch element that the function gets."""
 
     original: Tensor
     dim: int
@@ -104,8 +103,8 @@ class _Seen(NamedTuple):
     layout: Any
 
     @classmethod
-    def of(cls, original: Tensor, element: Tensor, dim: int) -> _Seen:
-        """An argument before the function runs."""
+    def of(cls, original: Tensor, element: Tensor, dim: int) -> _Argument:
+        """The argument, with the storage and layout of its element before the function runs."""
         storage = element._storage_
         return cls(original, dim, element, storage, storage.buffer, element._layout_)
 
@@ -117,10 +116,10 @@ class Mapped:
         leaves, tree: its arguments.
         dims: the batch dimension of each leaf; None if it is not batched.
         size: the number of batch elements.
-        from_behind: whether dimensions of arguments may be negative.
+        allows_negative_dims: whether dimensions of arguments may be negative.
     """
 
-    from_behind = True
+    allows_negative_dims = True
 
     def __init__(self, func: Any, in_dims: Any, out_dims: Any, randomness: str, args: tuple, kwargs: dict[str, Any]):
         self.func = func
@@ -178,7 +177,7 @@ class Mapped:
                     f"{name}: Got in_dim={d} for an input but the input is of type {type(x)}. We cannot vmap over "
                     "non-Tensor arguments, please use None as the respective in_dim"
                 )
-            first, bound = (-x.dim(), f"-{x.dim()}") if self.from_behind else (0, "0")
+            first, bound = (-x.dim(), f"-{x.dim()}") if self.allows_negative_dims else (0, "0")
             if not first <= d < x.dim():
                 raise ValueError(
                     f"{name}: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {x.dim()} "
@@ -196,7 +195,7 @@ class Mapped:
             given = [x if d is None else batch.add(x, d) for x, d in zip(leaves, self.dims)]
             result = self.func(*tree_unflatten(given, self.tree), **self.kwargs)
             outs, tree = tree_flatten(result)
-            dims = self.places_of(result, tree)
+            dims = self.result_dims_of(result, tree)
             batch.write_back()
             placed = [batch.remove(x, dim) for x, dim in zip(outs, dims)]
         return tree_unflatten(placed, tree)
@@ -210,16 +209,16 @@ class Mapped:
         tree: Any = None
         for start in range(0, self.size, chunk_size):
             n = min(chunk_size, self.size - start)
-            some = [x if d is None else x.narrow(d, start, n) for x, d in zip(self.leaves, self.dims)]
+            selected = [x if d is None else x.narrow(d, start, n) for x, d in zip(self.leaves, self.dims)]
             if before is not None:
                 random.set_rng_state(before)
-            found, tree = tree_flatten(self.run(some, n))
+            found, tree = tree_flatten(self.run(selected, n))
             parts.append(found)
         dims = broadcast_to_and_flatten(self.out_dims, tree)
-        assert dims is not None  # the parts were made by it
+        assert dims is not None
         return tree_unflatten([cat(list(xs), dim=d) for xs, d in zip(zip(*parts), dims)], tree)
 
-    def places_of(self, result: Any, tree: TreeSpec) -> list[int | None]:
+    def result_dims_of(self, result: Any, tree: TreeSpec) -> list[int | None]:
         """The batch dimension of each leaf of the result."""
         return result_dims(self.name, self.out_dims, result, tree)
 
@@ -254,46 +253,47 @@ class Batch:
     """A running ``vmap``.
 
     Attributes:
-        interpreter: that of its operations.
-        name: the function, in messages.
-        came: the arguments that it batches.
-        made: the batched memory of results, by their storages.
+        interpreter: the interpreter of its operations.
+        name: the name of the function in messages.
+        arguments: the batched arguments.
+        batched_storages: the batched memory of results, by their storages.
     """
 
     def __init__(self, interpreter: Batching, name: str):
         self.interpreter = interpreter
         self.name = name
-        self.came: list[_Seen] = []
-        self.made: dict[Any, Tensor] = {}
+        self.arguments: list[_Argument] = []
+        self.batched_storages: dict[Any, Tensor] = {}
 
     def add(self, t: Tensor, dim: int) -> Tensor:
         """An argument as one batch element."""
         element = place_as(tensor_of(BatchTracer(self.interpreter, array(t), dim)), t, dim)
-        self.came.append(_Seen.of(t, element, dim))
+        self.arguments.append(_Argument.of(t, element, dim))
         return element
 
     def write_back(self) -> None:
         """Writes in-place changes of batch elements back to the arguments."""
-        for seen in self.came:
-            if seen.storage.buffer is not seen.buffer:
-                value, found = unbatched(self.interpreter, tensor_of(seen.storage.buffer))
-                seen.original.copy_(tensor_of(at_axis(value, found, seen.dim, self.interpreter.size)))
+        for a in self.arguments:
+            if a.storage.buffer is not a.buffer:
+                value, found = unbatched(self.interpreter, tensor_of(a.storage.buffer))
+                a.original.copy_(tensor_of(at_axis(value, found, a.dim, self.interpreter.size)))
 
     def remove(self, x: Any, dim: int | None) -> Any:
-        """A result with all its batch elements, in ``dim``; with None, one that is the same for all."""
-        back = self._given_back(x, dim)
-        return self._placed(x, dim) if back is None else back
+        """A result with the batch in dimension ``dim``; None for a result that is not batched."""
+        back = self._as_argument_view(x, dim)
+        return self._moved_result(x, dim) if back is None else back
 
-    def _given_back(self, x: Any, dim: int | None) -> Any:
-        """The argument, or the view of it, that a result is; None for any other result."""
+    def _as_argument_view(self, x: Any, dim: int | None) -> Any:
+        """A result that is an argument, or a view of one, as a view of the batched argument; None for other results."""
         if not isinstance(x, Tensor) or dim is None:
             return None
         _check_dim(x, dim)
-        place = dim % (x.dim() + 1)
-        views = (view_of(s.original, s.dim, s.element, x, place) for s in self.came if s.element._layout_ is s.layout)
+        out_dim = dim % (x.dim() + 1)
+        unchanged = [a for a in self.arguments if a.element._layout_ is a.layout]
+        views = (view_of(a.original, a.dim, a.element, x, out_dim) for a in unchanged)
         return next((view for view in views if view is not None), None)
 
-    def _placed(self, x: Any, dim: int | None) -> Any:
+    def _moved_result(self, x: Any, dim: int | None) -> Any:
         """A result with its batch dimension moved to its position in ``out_dims``."""
         if not isinstance(x, Tensor):
             if dim is None:
@@ -309,16 +309,16 @@ class Batch:
                     f"vmap({self.name}, ...): `{self.name}` can not return a BatchedTensor when out_dim is None"
                 )
             return x
-        place = dim % (x.dim() + 1)
+        out_dim = dim % (x.dim() + 1)
         if found is None:
             shape = tuple(x.shape)
-            return x.unsqueeze(place).expand(*shape[:place], self.interpreter.size, *shape[place:])
+            return x.unsqueeze(out_dim).expand(*shape[:out_dim], self.interpreter.size, *shape[out_dim:])
         whole = self._whole(x)
-        view = None if whole is None else placed_view(whole, x, place)
-        return tensor_of(at_axis(value, found, place, self.interpreter.size)) if view is None else view
+        view = None if whole is None else view_of_batch(whole, x, out_dim)
+        return tensor_of(at_axis(value, found, out_dim, self.interpreter.size)) if view is None else view
 
     def _whole(self, x: Tensor) -> Tensor | None:
-        """The batched memory of a result, batch dimension first; None if it is not its own memory."""
+        """The batched memory of a result, batch dimension first; None for memory that this ``vmap`` does not batch."""
         storage: Any = x._storage_
         detached = isinstance(storage, level_stack.DetachedStorage) and storage.forward
         if detached:
@@ -328,9 +328,9 @@ class Batch:
             isinstance(buffer, BatchTracer) and buffer.interpreter is self.interpreter
         ):
             return None
-        if storage not in self.made:
-            self.made[storage] = tensor_of(at_axis(buffer.value, buffer.dim, 0, self.interpreter.size))
-        return self.made[storage].detach() if detached else self.made[storage]
+        if storage not in self.batched_storages:
+            self.batched_storages[storage] = tensor_of(at_axis(buffer.value, buffer.dim, 0, self.interpreter.size))
+        return self.batched_storages[storage].detach() if detached else self.batched_storages[storage]
 
 
 @contextmanager

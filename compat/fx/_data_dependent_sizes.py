@@ -42,7 +42,7 @@ class CountedSizes:
         self._marked: list[Tensor] = []
 
     def check_operands(self, name: str, args: Any) -> None:
-        """Whether a call has such a number among its arguments, beside a tensor of that size.
+        """Whether a call has such a number among its arguments, next to a tensor of that size.
 
         Raises:
             RuntimeError: or ``error``.

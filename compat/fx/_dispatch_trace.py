@@ -28,7 +28,7 @@ __all__ = ["Recorder", "current", "record"]
 
 
 def place(t: Tensor) -> tuple[Any, ...]:
-    """The location of a tensor's values: autograd passes operations other objects than the function has."""
+    """The location of a tensor's values: under autograd, operations receive other objects than the function has."""
     if t._view_ is not None:
         sync(t)
     return id(t._storage_), t._offset_, t._layout_
@@ -53,9 +53,8 @@ class Recorder(TorchDispatchMode):
         self._names = {place(t): name for name, t in (owned or {}).items()}
         self._nodes: dict[tuple[Any, ...], Node] = {}
         self._calls: list[tuple[str, type]] = []  # the modules that are being called, the outermost one first
-        self._held: list[
-            tuple[Tensor, Node, tuple[Any, ...]]
-        ] = []  # so that no other storage gets the number of one recorded
+        # keeps recorded storages alive, so that no other storage gets the id of one
+        self._held: list[tuple[Tensor, Node, tuple[Any, ...]]] = []
         self.values = FollowedValues(self._recording, error)
         self.sizes = CountedSizes(self._recording, error)
         for t in (owned or {}).values():
@@ -91,9 +90,9 @@ class Recorder(TorchDispatchMode):
         if name is None and (self.values.knows(t) or t.grad_fn is not None):
             made = "" if t.grad_fn is None else f" ({type(t.grad_fn).__name__})"
             raise RuntimeError(
-                f"the trace does not see how a tensor of shape {list(t.shape)} was made{made}: it is used at "
-                f"{describe_location(user_location())}. Trace it within torch.no_grad(), where the operation is made "
-                "of others, or by operations that are recorded"
+                f"no recorded operation computed the tensor of shape {list(t.shape)}{made} that is used at "
+                f"{describe_location(user_location())}. Trace within torch.no_grad(), where the operation is composed "
+                "of recorded ones, or compute the tensor by recorded operations"
             )
         if name is None and self.values.is_new(t):
             found = self._made_anew(t)
@@ -181,7 +180,7 @@ class Recorder(TorchDispatchMode):
             after.remove()
 
     def set_calls(self, calls: Iterable[tuple[str, type]]) -> None:
-        """The module calls that the next nodes are part of, for a function that knows them itself."""
+        """The module calls that the next nodes are part of, for a function that determines them itself."""
         self._calls = list(calls)
 
     def _restore_layouts(self) -> None:

@@ -15,7 +15,7 @@ class _Held(Module):
 
 
 class _Whole(Tracer):
-    """A tracer for which all modules are leaves, as they were when the code was generated."""
+    """A tracer for which all modules are leaves: the code has a call for each."""
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         return True

@@ -163,7 +163,9 @@ class Tracer(TracerBase):
             return attr_val
         if path not in parameter_proxy_cache:
             made_by: dict[str, Any] = {}
-            takes_factory = "proxy_factory_fn" in inspect.signature(self.create_proxy).parameters  # overrides may not
+            takes_factory = (
+                "proxy_factory_fn" in inspect.signature(self.create_proxy).parameters
+            )  # an override may lack it
             if takes_factory and self.param_shapes_constant and isinstance(attr_val, Parameter):
                 made_by["proxy_factory_fn"] = functools.partial(_parameter_proxy, self, path, attr_val)
             parameter_proxy_cache[path] = self.create_proxy(
@@ -274,7 +276,7 @@ class Tracer(TracerBase):
         for names, name in _wrapped:
             original = names[name] if name in names else getattr(builtins, name)
             places.append((names, name, _noting(original)))
-        names = getattr(inspect.unwrap(function), "__globals__", {})  # the user's, which may be of no module
+        names = getattr(inspect.unwrap(function), "__globals__", {})  # the user's, which need not belong to a module
         for owner in (names, *map(vars, self._modules_to_wrap)):
             for name, value in list(owner.items()):
                 if not name.startswith("_") and callable(value) and _known(value, self._functions_to_wrap):

@@ -103,7 +103,7 @@ class FollowedValues:
             RuntimeError: or ``error``.
         """
         if self._read and found is not None and not tensors_in(found):
-            raise self._error(f"{operation(name)} asks a tensor for its value: {_INSTEAD}")
+            raise self._error(f"{operation(name)} reads the value of a tensor: {_INSTEAD}")
 
     # ---------------------------------------------------------------- reads and writes
 
@@ -114,7 +114,7 @@ class FollowedValues:
         elif write:
             raise self._error(f"{operation()} writes into a tensor in a way that the trace does not record")
         elif self._depends[storage]:
-            raise self._error(f"{operation()} asks a tensor for its value: {_INSTEAD}")
+            raise self._error(f"{operation()} reads the value of a tensor: {_INSTEAD}")
 
     def _draws(self) -> None:
         self._drew = True

@@ -49,7 +49,7 @@ class _Names:
 
 
 def _plain_name(target: Target) -> str:
-    """The name of a value, after its operator."""
+    """The name of a value, derived from its operator."""
     name = target if isinstance(target, str) else target.__name__
     if isinstance(target, OpOverload):
         name = target._opname
@@ -137,7 +137,7 @@ class Graph:
 
         Args:
             op, target, args, kwargs: as for ``Node``.
-            name: the name of its value; by default after the target.
+            name: the name of its value; by default derived from the target.
         """
         if op not in ("call_function", "call_method", "get_attr", "call_module", "placeholder", "output"):
             raise AssertionError(f"op {op} is not a valid op")
@@ -290,7 +290,7 @@ class Graph:
         Raises:
             NotImplementedError: always.
         """
-        raise NotImplementedError("on_generate_code: the code of a graph cannot be changed here but by its nodes")
+        raise NotImplementedError("on_generate_code: the code of a graph is generated from its nodes alone")
 
     # ------------------------------------------------------------ showing it
 

@@ -27,7 +27,7 @@ def _copied(source: Any, into: Module, path: str) -> None:
         if inner is None:
             inner = Module()
             setattr(into, name, inner)
-        if inner is source:  # shared with the other module already
+        if inner is source:  # already shared with the other module
             return
         into = inner
     _set(into, last, getattr(source, last))
@@ -211,7 +211,7 @@ _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
 
 
 class _CodeOnlyModule(Module):
-    """A module with the attributes of another one, and none of its code."""
+    """A module with the attributes of another one, without its ``forward``."""
 
     def __init__(self, body: dict[str, Any]):
         super().__init__()

@@ -1,8 +1,7 @@
 """``torch.jit``: TorchScript is a subset of Python, and runs as Python here.
 
-``script`` and ``trace`` return their argument unchanged, and ``is_scripting`` is False, so that a program computes what
-it computes in PyTorch without them; ``compat.compile`` makes it faster. ``load`` runs modules that PyTorch traced or
-scripted.
+``script`` and ``trace`` return their argument unchanged, and ``is_scripting`` is False, so that programs run as in
+PyTorch without them; ``compat.compile`` makes them faster. ``load`` runs modules that PyTorch traced or scripted.
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ def script(obj: F, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, 
 
     Args:
         obj: the function, class or module.
-        example_inputs: ignored, as all other arguments are.
+        example_inputs: ignored, like all other arguments.
 
     Example:
         >>> @torch.jit.script
@@ -117,7 +116,7 @@ def trace(
 ) -> F:  # fmt: skip
     """Calls a function or a module with an example, and returns it unchanged: it runs as Python.
 
-    PyTorch's trace repeats the branches that the example took; here each call takes its own.
+    PyTorch's trace repeats the branches of the example; here each call evaluates its conditions.
 
     Args:
         func: the function or module. A module gets a method ``save``.
@@ -207,9 +206,9 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
     A module that PyTorch has traced or scripted is run by its own code, operator by operator.
 
     Raises:
-        NotImplementedError: for unsupported parts of a file by PyTorch; the message names them, with the line. For an
+        NotImplementedError: for unsupported parts of PyTorch's file; the message names them and the line. For an
             unsupported operator it is raised when the code calls it.
-        ValueError: if there is no such file.
+        ValueError: if the file does not exist.
     """
     if isinstance(f, str | os.PathLike):
         if not os.path.exists(f):
@@ -276,7 +275,7 @@ def export(fn: F) -> F:
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """Marks a function that TorchScript calls as Python, or with ``drop`` replaces by an error.
+    """Marks a function that TorchScript calls as Python, or, with ``drop``, replaces by an error.
 
     Raises:
         RuntimeError: for an argument that is neither a function nor a bool.

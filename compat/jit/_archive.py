@@ -1,7 +1,7 @@
 """Reading modules that PyTorch traced or scripted: their code, in TorchScript's subset of Python, and their state.
 
 The code is translated to Python (``_translation``) that calls the operators of ``_operators``, and compiled on first
-use. Nothing else of the file is run: its pickles may only refer to tensors and the file's own classes.
+use. No other code of the file runs: its pickles may only refer to tensors and classes of the file.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PythonUnpickler: Any = pickle._Unpickler
 class _Unpickler(_PythonUnpickler):
     """Reads tensors, and objects of the file's classes.
 
-    Its base is the unpickler written in Python, which can override how calls are read: those for members of
+    It derives from the unpickler in Python, in which the reading of calls can be overridden: those for members of
     enumerations have an argument that is not a tuple.
     """
 
@@ -120,7 +120,7 @@ class _Archive:
     """A file that PyTorch's ``torch.jit.save`` wrote.
 
     Args:
-        reader: reads its records.
+        reader: the reader of its records.
         map_location: the device of tensors.
     """
 
@@ -172,7 +172,7 @@ class _Archive:
         return kind_of(tree, self.definition)
 
     def scope(self) -> dict[str, Any]:
-        """The globals that all code has."""
+        """The globals of all code."""
 
         def show(*values: Any) -> None:
             print(*map(text_of, values))
@@ -185,7 +185,7 @@ class _Archive:
         }  # fmt: skip
 
     def module(self) -> Module:
-        """The module that the file holds."""
+        """The module in the file."""
         found: Module = self._unpickled("data")
         for module in found.modules():
             if isinstance(module, FileModule):
@@ -201,7 +201,7 @@ def _method(owner: Any, name: str) -> Any:
             return lambda made: made.__new__(made)
         if name in kind._methods:
             return getattr(owner, name)
-    raise Unsupported(f"torch.jit.load: the file's code asks for {name} of {kind.__name__}, which is not supported")
+    raise Unsupported(f"torch.jit.load: the file's code uses {name} of {kind.__name__}, which is not supported")
 
 
 def is_script_archive(reader: PyTorchFileReader) -> bool:

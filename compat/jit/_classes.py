@@ -47,10 +47,10 @@ class FileModule(ScriptModule):
         return made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise TypeError(f"{type(self).__name__} is a class of a file, which makes no new modules")
+        raise TypeError(f"{type(self).__name__} is a class of a file, of which new modules cannot be created")
 
     def __reduce__(self) -> Any:
-        raise TypeError(f"{type(self).__name__} was loaded by torch.jit.load, and is not pickled")
+        raise TypeError(f"{type(self).__name__} was loaded by torch.jit.load and cannot be pickled")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FileModule:
         made = memo[id(self)] = type(self).__new__(type(self))
@@ -121,12 +121,12 @@ class FileEnum(Enum):
 
 
 def class_of(tree: ast.ClassDef, module: str, method: Callable[[ast.FunctionDef], Any]) -> Any:
-    """Makes a class from its definition in a file.
+    """Creates a class from its definition in a file.
 
     Args:
         tree: the definition.
         module: the name of its module.
-        method: makes a function from a method's definition.
+        method: creates a function from a method's definition.
     """
     base = tree.bases[0].id if tree.bases and isinstance(tree.bases[0], ast.Name) else ""
     fields = {s.target.id: s for s in tree.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)}

@@ -66,7 +66,7 @@ _UPSAMPLING = {
 
 # ---------------------------------------------------------------- losses
 
-#: The arguments of losses, in the schema's order, where a reduction is a number.
+#: The arguments of losses, in the schema's order, in which the reduction is a number.
 _LOSSES = {
     "mse_loss": "input target reduction", "l1_loss": "input target reduction",
     **dict.fromkeys(("nll_loss", "nll_loss2d", "nll_loss_nd"), "input target weight reduction ignore_index"),

@@ -1,7 +1,7 @@
 """The operators that TorchScript's code calls, as compat's functions: ``torch.linear``, ``ops.prim.NumToTensor``.
 
-Most are those of ``torch.ops.aten``. Here are the ones whose arguments differ from those of the public functions; the
-ones on numbers, strings, lists and dictionaries are in ``_values``.
+Most are those of ``torch.ops.aten``. This module defines those whose arguments differ from the public functions';
+``_values`` defines those on numbers, strings, lists and dictionaries.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from compat._core.types import dtype as dtypes
 from compat._core.types.device import device
 from compat._core.types.memory_format import channels_last, channels_last_3d, contiguous_format, preserve_format
 from compat._core.types.type_promotion import promote_types
+from compat._operators.indexing.indices import index_key
 from compat.autograd import grad
 from compat.futures import Future
 from compat.jit._classes import Error
@@ -64,14 +65,10 @@ def _sliced(x: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: i
     return x[tuple(place)]
 
 
-def _indices(indices: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple(slice(None) if i is None else i for i in indices)
-
-
 def _index_put(x: Tensor, indices: Sequence[Any], value: Tensor, accumulate: bool = False) -> Tensor:
     if accumulate:
         return x.index_put_(tuple(indices), value, accumulate=True)
-    x[_indices(indices)] = value
+    x[index_key(indices)] = value
     return x
 
 
@@ -114,7 +111,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "tensordot": lambda a, b, of_a, of_b: _torch["tensordot"](a, b, (of_a, of_b)),
     "is_contiguous": lambda x, memory_format=0: x.is_contiguous(memory_format=_MEMORY_FORMATS[memory_format]),
     "is_autocast_enabled": lambda *args: False, "is_autocast_cpu_enabled": lambda *args: False,
-    "index": lambda x, indices: x[_indices(indices)], "index_put_": _index_put,
+    "index": lambda x, indices: x[index_key(indices)], "index_put_": _index_put,
     "index_put": lambda x, indices, value, accumulate=False: _index_put(x.clone(), indices, value, accumulate),
     "item": lambda x: x.item(), "stride": lambda x, dim=None: list(x.stride()) if dim is None else x.stride(dim),
     "Int": int, "Float": float, "Bool": bool, "Complex": complex, "IntImplicit": int, "FloatImplicit": float,

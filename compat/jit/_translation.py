@@ -33,7 +33,7 @@ class Translation(ast.NodeTransformer):
 
     Args:
         source: the code.
-        path: where it is in the file.
+        path: the path of the code in the file.
         scope: the globals of the result, to which operators that the code calls are added.
         kind_of: the type for the syntax tree of an annotation.
     """
@@ -62,7 +62,7 @@ class Translation(ast.NodeTransformer):
         return ast.Name(name, ast.Load())
 
     def _later_error(self, error: Unsupported) -> ast.expr:
-        """A function that raises the error when it is called, since the code may never run."""
+        """The expression of a function that raises the error when it is called, since the code may never run."""
 
         def refuse(*args: Any, **kwargs: Any) -> Any:
             raise error
@@ -111,7 +111,7 @@ class Translation(ast.NodeTransformer):
                 return self._later_error(self._unsupported(f"the file calls {library}::{names[-1]}, which {missing}"))
             return self._bound(f"<{library}::{names[-1]}>", found)
         if node.attr.startswith("__"):
-            raise self._unsupported(f"the file's code asks for {node.attr}")
+            raise self._unsupported(f"the file's code uses {node.attr}")
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -152,9 +152,9 @@ class Translation(ast.NodeTransformer):
 
     def _attribute(self, name: ast.expr) -> ast.expr:
         if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
-            raise self._unsupported("the file's code asks for a computed attribute")
+            raise self._unsupported("the file's code uses a computed attribute")
         if name.value.startswith("__"):
-            raise self._unsupported(f"the file's code asks for {name.value}")
+            raise self._unsupported(f"the file's code uses {name.value}")
         return name
 
 

@@ -23,9 +23,9 @@ class Kind:
     """A TorchScript type.
 
     Args:
-        name: its name: ``List`` for ``List[int]``.
+        name: the name, ``List`` for ``List[int]``.
         parts: the types in the brackets.
-        own: the class, if it is one of the file's.
+        own: the class, for a class of the file.
     """
 
     def __init__(self, name: str, parts: tuple[Kind, ...] = (), own: Any = None):

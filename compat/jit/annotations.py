@@ -17,7 +17,7 @@ class _BroadcastingList:
         return self
 
     def __call__(self, *args: Any) -> Any:
-        raise TypeError(f"BroadcastingList{self._length} is for annotations, and makes no lists")
+        raise TypeError(f"BroadcastingList{self._length} is for annotations and cannot be called")
 
 
 BroadcastingList1, BroadcastingList2, BroadcastingList3 = (_BroadcastingList(n) for n in (1, 2, 3))

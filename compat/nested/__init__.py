@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from compat._core.types.errors import refusal
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
-from compat._core.types.errors import wrong_argument
+from compat._core.types.errors import refusal, wrong_argument
 from compat._core.types.memory_format import LAYOUTS, strided
 from compat.nested._internal import pointwise, products, reductions, strided_nested, views
-from compat.nested._internal.nested_tensor import Nested, NestedTensor, jagged, passed
+from compat.nested._internal.nested_tensor import Nested, NestedTensor, jagged, through_node
 from compat.nested._internal.strided_nested import nested_of
 
 __all__ = [
@@ -46,13 +45,13 @@ def nested_tensor(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A nested tensor of sequences, a leaf.
+    """A nested tensor of copies of sequences, a leaf.
 
     Args:
-        tensor_list: tensors, or what makes some, that differ in size in one dimension, the first, for ``torch.jagged``;
-            for ``torch.strided`` in any.
-        dtype, device: the result's; that of the first tensor by default.
-        layout: ``torch.jagged``, or ``torch.strided``, the default.
+        tensor_list: tensors or array-likes; with ``torch.jagged`` only their first dimensions may have different sizes,
+            with ``torch.strided`` all.
+        dtype, device: the dtype and device of the result; by default those of the first tensor.
+        layout: ``torch.strided``, the default, or ``torch.jagged``.
         requires_grad: whether it requires grad.
         pin_memory: ignored.
 
@@ -65,7 +64,7 @@ def nested_tensor(
     """
     layout = _check_layout(layout)
     tensors = [t.detach() for t in _tensors("nested_tensor", tensor_list, dtype, device)]
-    made = _joined(tensors) if layout is _JAGGED else nested_of([t.clone() for t in tensors])
+    made = _concatenated(tensors) if layout is _JAGGED else nested_of([t.clone() for t in tensors])
     return made.requires_grad_() if requires_grad else made
 
 
@@ -73,9 +72,9 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
     """A nested tensor of tensors, in their graph.
 
     Args:
-        ts: tensors; a tensor, whose first dimension is that of the sequences; or a nested tensor.
-        dtype, device: those of the result.
-        layout: ``torch.jagged``, or ``torch.strided``, the default.
+        ts: a list of tensors, a tensor whose first dimension counts sequences, or a nested tensor.
+        dtype, device: the dtype and device of the result.
+        layout: ``torch.strided``, the default, or ``torch.jagged``.
 
     Raises:
         RuntimeError: for sequences that the layout cannot represent, and for a nested tensor of another layout.
@@ -101,7 +100,7 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
         values = ts.to(ts.dtype if dtype is None else dtype).flatten(0, 1)
         return jagged(values, from_array(np.arange(len(ts) + 1, dtype=np.int64) * ts.shape[1]))
     tensors = _tensors("as_nested_tensor", ts, dtype, device)
-    return _joined(tensors) if layout is _JAGGED else nested_of(tensors)
+    return _concatenated(tensors) if layout is _JAGGED else nested_of(tensors)
 
 
 def _tensors(name: str, given: Any, dtype: Any, device: Any) -> list[Tensor]:
@@ -113,8 +112,8 @@ def _tensors(name: str, given: Any, dtype: Any, device: Any) -> list[Tensor]:
     return [t if t.dtype is kind else t.to(kind) for t in found]
 
 
-def _joined(tensors: Sequence[Tensor]) -> NestedTensor:
-    """Sequences one after the other, in their graph."""
+def _concatenated(tensors: Sequence[Tensor]) -> NestedTensor:
+    """A nested tensor of the concatenated sequences, in their graph."""
     if not tensors:
         raise RuntimeError("Cannot construct a nested tensor from an empty tensor list")
     if any(t.dim() == 0 for t in tensors):
@@ -128,7 +127,7 @@ def _joined(tensors: Sequence[Tensor]) -> NestedTensor:
             "only allows for a single ragged dimension. For example: (B, *, D_0, D_1, ..., D_N), with ragged * dim."
         )
     starts = np.cumsum([0, *[t.shape[0] for t in tensors]]).astype(np.int64)
-    return jagged(passed(_VIEW, names_of("torch")["cat"](list(tensors))), from_array(starts))
+    return jagged(through_node(_VIEW, names_of("torch")["cat"](list(tensors))), from_array(starts))
 
 
 def nested_tensor_from_jagged(
@@ -139,13 +138,13 @@ def nested_tensor_from_jagged(
     min_seqlen: int | None = None,
     max_seqlen: int | None = None,
 ) -> Tensor:
-    """A nested tensor of contiguous values, in their graph.
+    """A nested tensor of values and offsets, in the graph of the values.
 
     Args:
-        values: all sequences.
-        offsets: (sequences + 1), where each begins, and where the last ends.
-        lengths: (sequences,), the lengths; with ``offsets``, if there are gaps.
-        jagged_dim: which dimension of the result is ragged, 1 by default.
+        values: the values of all sequences.
+        offsets: of shape (sequences + 1,): the offset of each sequence, and the end of the last one.
+        lengths: of shape (sequences,): the lengths; besides ``offsets`` only if there are gaps between sequences.
+        jagged_dim: the ragged dimension of the result; 1 by default.
         min_seqlen, max_seqlen: ignored.
 
     Raises:
@@ -164,18 +163,18 @@ def nested_tensor_from_jagged(
         offsets, lengths = from_array(total.astype(np.int64)), None
     if not isinstance(offsets, Tensor):
         raise wrong_argument("_nested_view_from_jagged", "offsets", 2, "Tensor", offsets)
-    return jagged(passed(_VIEW, values), offsets, lengths, 1 if jagged_dim is None else jagged_dim)
+    return jagged(through_node(_VIEW, values), offsets, lengths, 1 if jagged_dim is None else jagged_dim)
 
 
 def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = strided) -> Tensor:
     """A part of each row of a dense tensor, in its graph.
 
     Args:
-        tensor: its first dimension is that of the sequences.
-        dim: 1.
-        start: where each sequence begins: a number for all, or a tensor.
-        length: how long each is: a number for all, or a tensor.
-        layout: ``torch.jagged``, or ``torch.strided``, the default.
+        tensor: a tensor whose first dimension counts sequences.
+        dim: the dimension of the parts; 1 for ``torch.jagged``.
+        start: the start of each part, one number for all or a tensor.
+        length: the length of each part, one number for all or a tensor.
+        layout: ``torch.strided``, the default, or ``torch.jagged``.
 
     Raises:
         RuntimeError: for another dimension with ``torch.jagged``, and for another layout.
@@ -186,7 +185,7 @@ def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = stri
         (tensor([0]), tensor([4, 5]))
     """
     layout = _check_layout(layout)
-    starts, counts = (_for_each(n, len(tensor)) for n in (start, length))
+    starts, counts = (_per_sequence(n, len(tensor)) for n in (start, length))
     if layout is not _JAGGED:
         return nested_of([t.narrow(dim - 1, int(a), int(n)) for t, a, n in zip(tensor.unbind(), starts, counts)])
     if dim != 1:
@@ -196,7 +195,7 @@ def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = stri
     return jagged(tensor.flatten(0, 1), from_array(offsets), from_array(counts))
 
 
-def _for_each(given: Any, count: int) -> np.ndarray:
+def _per_sequence(given: Any, count: int) -> np.ndarray:
     found = array_of(given) if isinstance(given, Tensor) else np.asarray(given)
     return np.broadcast_to(found, (count,)).astype(np.int64)
 
@@ -206,7 +205,7 @@ def masked_select(tensor: Tensor, mask: Tensor) -> Tensor:
 
     Args:
         tensor: dense.
-        mask: bools, of a size that broadcasts.
+        mask: bools, broadcast to the size of ``tensor``.
 
     Raises:
         RuntimeError: for a tensor that is not dense.
@@ -225,7 +224,7 @@ def masked_select(tensor: Tensor, mask: Tensor) -> Tensor:
 
 
 def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: Any = None) -> Tensor:
-    """A dense tensor, in which shorter sequences of a nested one are filled up.
+    """A dense tensor of the padded sequences of a nested tensor.
 
     Args:
         input: a nested tensor.

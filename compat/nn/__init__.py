@@ -16,7 +16,7 @@ def factory_kwargs(kwargs: dict[str, _Any] | None) -> dict[str, _Any]:
         kwargs: ``device``, ``dtype`` and ``memory_format``, alone or as a dictionary named ``factory_kwargs``.
 
     Raises:
-        TypeError: for other names, and for one that is given in both ways.
+        TypeError: for other names, and for a name that is given both alone and in ``factory_kwargs``.
 
     Example:
         >>> import compat as torch
@@ -25,19 +25,19 @@ def factory_kwargs(kwargs: dict[str, _Any] | None) -> dict[str, _Any]:
     """
     if kwargs is None:
         return {}
-    own = dict(kwargs)
-    made = dict(own.pop("factory_kwargs", {}))
-    unknown = own.keys() - {"device", "dtype", "memory_format"}
+    direct = dict(kwargs)
+    nested = dict(direct.pop("factory_kwargs", {}))
+    unknown = direct.keys() - {"device", "dtype", "memory_format"}
     if unknown:
         raise TypeError(f"unexpected kwargs {unknown}")
-    twice = sorted(own.keys() & made.keys())
+    twice = sorted(direct.keys() & nested.keys())
     if twice:
         raise TypeError(f"{twice[0]} specified twice, in {kwargs} and in factory_kwargs")
-    return made | own
+    return nested | direct
 
 
 def __getattr__(name: str) -> _Any:
-    # These override functions of tensors, which costs a little from then on.
+    # Imported on first use, since once they exist every call checks for __torch_function__.
     if name in ("UninitializedBuffer", "UninitializedParameter"):
         return getattr(parameter, name)
     if name == "grad":  # few programs need it

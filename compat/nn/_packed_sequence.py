@@ -1,4 +1,4 @@
-"""``PackedSequence``, which layers take and ``torch.nn.utils.rnn`` makes."""
+"""``PackedSequence``, the packed input of recurrent layers."""
 
 from __future__ import annotations
 
@@ -44,62 +44,62 @@ class PackedSequence(PackedSequence_):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """With its data on another device or of another dtype; itself if nothing changes."""
+        """The sequences with their data moved to a device or cast to a dtype; itself if nothing changes."""
         data = self.data.to(*args, **kwargs)
         return self if data is self.data else type(self)(data, *self[1:])
 
     def cpu(self) -> PackedSequence:
-        """With its data on the CPU."""
+        """The sequences with their data on the CPU."""
         return self.to("cpu")
 
     def pin_memory(self) -> PackedSequence:
-        """With its data in memory that a device could copy from."""
+        """The sequences with their data in pinned memory."""
         return type(self)(self.data.pin_memory(), *self[1:])
 
     def double(self) -> PackedSequence:
-        """With its data in ``float64``."""
+        """The sequences with their data cast to ``float64``."""
         return self.to(dtype=dtypes.float64)
 
     def float(self) -> PackedSequence:
-        """With its data in ``float32``."""
+        """The sequences with their data cast to ``float32``."""
         return self.to(dtype=dtypes.float32)
 
     def half(self) -> PackedSequence:
-        """With its data in ``float16``."""
+        """The sequences with their data cast to ``float16``."""
         return self.to(dtype=dtypes.float16)
 
     def long(self) -> PackedSequence:
-        """With its data in ``int64``."""
+        """The sequences with their data cast to ``int64``."""
         return self.to(dtype=dtypes.int64)
 
     def int(self) -> PackedSequence:
-        """With its data in ``int32``."""
+        """The sequences with their data cast to ``int32``."""
         return self.to(dtype=dtypes.int32)
 
     def short(self) -> PackedSequence:
-        """With its data in ``int16``."""
+        """The sequences with their data cast to ``int16``."""
         return self.to(dtype=dtypes.int16)
 
     def char(self) -> PackedSequence:
-        """With its data in ``int8``."""
+        """The sequences with their data cast to ``int8``."""
         return self.to(dtype=dtypes.int8)
 
     def byte(self) -> PackedSequence:
-        """With its data in ``uint8``."""
+        """The sequences with their data cast to ``uint8``."""
         return self.to(dtype=dtypes.uint8)
 
     @property
     def is_cuda(self) -> bool:
-        """Whether its data is on a CUDA device: never."""
+        """Whether the data is on a CUDA device."""
         return bool(self.data.is_cuda)
 
     def is_pinned(self) -> bool:
-        """Whether its data is in memory that a device could copy from."""
+        """Whether the data is in pinned memory."""
         return bool(self.data.is_pinned())
 
 
 def invert_permutation(permutation: Any) -> Any:
-    """The permutation that undoes one; None of None.
+    """The inverse of a permutation; None for None.
 
     Example:
         >>> invert_permutation(torch.tensor([2, 0, 1]))

@@ -1,7 +1,7 @@
-"""Shared parts of parameters and buffers whose size is not known yet.
+"""``UninitializedTensorMixin``, the base of parameters and buffers whose size is not known yet.
 
-The tensors themselves are in ``compat.nn._lazy_tensors``, which is imported when the first one is made: they override
-functions of tensors, and programs without them need no check at every call.
+Their classes are in ``compat.nn._lazy_tensors``, which is imported on first use: once a class with
+``__torch_function__`` exists, every call of an operator checks its arguments for it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class UninitializedTensorMixin:
     requires_grad: bool
 
     def materialize(self, shape: Sequence[int] | int, device: Any = None, dtype: Any = None) -> None:
-        """Gives the tensor a size; its values are to be set.
+        """Allocates uninitialized memory for a size.
 
         Args:
             device, dtype: by default those it was created with.
@@ -52,7 +52,7 @@ class UninitializedTensorMixin:
         )
 
     def share_memory_(self) -> Any:
-        """Raises: it has no memory yet."""
+        """Raises ``RuntimeError``: the tensor has no memory yet."""
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters "
             "before calling `module.share_memory()`."

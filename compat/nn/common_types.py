@@ -1,5 +1,7 @@
 """``torch.nn.common_types``: annotations of arguments given once, or once for each dimension."""
 
+# ruff: noqa: UP007 - ``T | tuple`` cannot be subscripted
+
 from __future__ import annotations
 
 from typing import TypeVar, Union
@@ -8,13 +10,13 @@ from compat._core.tensor.tensor import Tensor
 
 T = TypeVar("T")
 
-_scalar_or_tuple_any_t = Union[T, tuple[T, ...]]  # noqa: UP007 (the other way of writing it cannot be subscripted)
-_scalar_or_tuple_1_t = Union[T, tuple[T]]  # noqa: UP007 (the other way of writing it cannot be subscripted)
-_scalar_or_tuple_2_t = Union[T, tuple[T, T]]  # noqa: UP007 (the other way of writing it cannot be subscripted)
-_scalar_or_tuple_3_t = Union[T, tuple[T, T, T]]  # noqa: UP007 (the other way of writing it cannot be subscripted)
-_scalar_or_tuple_4_t = Union[T, tuple[T, T, T, T]]  # noqa: UP007 (the other way of writing it cannot be subscripted)
-_scalar_or_tuple_5_t = Union[T, tuple[T, T, T, T, T]]  # noqa: UP007 (the other way of writing it cannot be subscripted)
-_scalar_or_tuple_6_t = Union[T, tuple[T, T, T, T, T, T]]  # noqa: UP007 (the other way of writing it cannot be subscripted)
+_scalar_or_tuple_any_t = Union[T, tuple[T, ...]]
+_scalar_or_tuple_1_t = Union[T, tuple[T]]
+_scalar_or_tuple_2_t = Union[T, tuple[T, T]]
+_scalar_or_tuple_3_t = Union[T, tuple[T, T, T]]
+_scalar_or_tuple_4_t = Union[T, tuple[T, T, T, T]]
+_scalar_or_tuple_5_t = Union[T, tuple[T, T, T, T, T]]
+_scalar_or_tuple_6_t = Union[T, tuple[T, T, T, T, T, T]]
 
 _size_any_t = _scalar_or_tuple_any_t[int]
 _size_1_t = _scalar_or_tuple_1_t[int]

@@ -1,4 +1,4 @@
-"""``torch.nn.grad``: the gradients of convolutions, from the incoming one."""
+"""``torch.nn.grad``: gradients of convolutions with respect to their input and their weight."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _DOC = """The gradient of a loss with respect to the {what} of ``conv{n}d``.
     """
 
 
-def _pulled(conv: Callable[[Tensor], Tensor], size: Sequence[int], grad_output: Tensor, others: Sequence[Any]) -> Any:
-    """The gradient of a linear function with respect to an operand of a given size, evaluated at zero."""
+def _vjp(conv: Callable[[Tensor], Tensor], size: Sequence[int], grad_output: Tensor, others: Sequence[Any]) -> Any:
+    """The vector-Jacobian product of a linear function of a tensor of a given size, evaluated at zero."""
     with enable_grad():
         at: Any = zeros(tuple(size), dtype=grad_output.dtype, requires_grad=True)
         (found,) = grad(conv(at), at, grad_output, create_graph=True)
@@ -56,7 +56,7 @@ def _declare(n: int) -> None:
         groups: int = 1,
     ) -> Tensor:
         run = lambda x: conv(x, weight, None, stride, padding, dilation, groups)
-        return _pulled(run, input_size, grad_output, (weight, grad_output))
+        return _vjp(run, input_size, grad_output, (weight, grad_output))
 
     def by_weight(
         input: Tensor,
@@ -68,7 +68,7 @@ def _declare(n: int) -> None:
         groups: int = 1,
     ) -> Tensor:
         run = lambda w: conv(input, w, None, stride, padding, dilation, groups)
-        return _pulled(run, weight_size, grad_output, (input, grad_output))
+        return _vjp(run, weight_size, grad_output, (input, grad_output))
 
     sizes = {name: ", ".join(("1", "1", *(side * n))) for name, side in (("x", "4"), ("w", "3"), ("out", "2"))}
     for function, what, rows in (

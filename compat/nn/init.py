@@ -1,7 +1,7 @@
 """``torch.nn.init``: initialization of tensors.
 
-Every function fills its tensor in place, outside the graph, and returns it. With the same seed the numbers are
-PyTorch's.
+Every function fills its tensor in place, outside the graph, and returns it. The same seed draws the same numbers as in
+PyTorch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _GAINS = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4} | dict.fromk
 
 
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
-    """The gain by which weights compensate for a nonlinearity's effect on the variance.
+    """The factor of weights that compensates for a nonlinearity's effect on the variance.
 
     Args:
         nonlinearity: ``"linear"``, ``"tanh"``, ``"relu"``, ``"leaky_relu"``, …
@@ -71,7 +71,7 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
     return _calculate_fan_in_and_fan_out(tensor)[modes.index(mode.lower())]
 
 
-# ---------------------------------------------------------------- plain fillings
+# ---------------------------------------------------------------- constants and distributions
 
 
 def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
@@ -107,7 +107,7 @@ _no_grad_uniform_, _no_grad_normal_ = uniform_, normal_
 def trunc_normal_(
     tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Any:
-    """Normal numbers, those outside ``[a, b]`` drawn again; warns where nearly all of them would be.
+    """Normal numbers, redrawn outside ``[a, b]``; warns if nearly all of them are outside.
 
     Args:
         mean, std: of the distribution, before truncation.
@@ -161,7 +161,7 @@ def zeros_(tensor: Any) -> Any:
 
 
 def eye_(tensor: Any) -> Any:
-    """The identity matrix: a linear layer then preserves its inputs, as many as possible.
+    """The identity matrix: a linear layer then preserves as many of its inputs as it has outputs.
 
     Raises:
         ValueError: unless the tensor has two dimensions.
@@ -176,7 +176,7 @@ def eye_(tensor: Any) -> Any:
 
 
 def dirac_(tensor: Any, groups: int = 1) -> Any:
-    """Ones at the centre of the kernel from input channel i to output channel i: a convolution then passes channels on.
+    """Ones at the centre of the kernel from input channel i to output channel i, the identity of a convolution.
 
     Args:
         tensor: a weight of shape (out, in, *kernel) with one to three kernel dimensions.
@@ -321,7 +321,7 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
 def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
     """A matrix with orthonormal rows or columns, whichever are fewer, times ``gain``.
 
-    Later dimensions count as columns.
+    All dimensions after the first are flattened into columns.
 
     Source: A. Saxe et al., "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks",
     ICLR 2014.

@@ -22,7 +22,7 @@ __all__ = [
 
 
 class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
-    """A tensor of another subclass that was made a parameter is an instance."""
+    """Counts tensors of other subclasses that were made parameters as instances."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         if type.__instancecheck__(cls, instance):
@@ -88,14 +88,14 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
 
 class _BufferMeta(type(Tensor)):  # type: ignore[misc]
-    """Any tensor that was marked as a buffer is an instance."""
+    """Counts any tensor that is marked as a buffer as an instance."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
 
 
 class Buffer(Tensor, metaclass=_BufferMeta):
-    """A tensor that a module registers as a buffer when it is assigned; the result is a plain ``Tensor``, marked.
+    """A tensor that a module registers as a buffer when it is assigned; the result is a marked plain ``Tensor``.
 
     Args:
         data: its values; an empty float tensor if left out.
@@ -126,7 +126,7 @@ array_type.register(Parameter)
 
 
 def __getattr__(name: str) -> Any:
-    # They are imported at the first access, for the reason that ``compat.nn._uninitialized`` gives.
+    # Imported on first use, for the reason that compat.nn._uninitialized gives.
     if name in ("UninitializedBuffer", "UninitializedParameter"):
         from importlib import import_module
 

@@ -22,7 +22,7 @@ __all__ = [
 
 
 class TrainingMode(enum.Enum):
-    """The mode of the exported model: evaluation, its present mode, or training."""
+    """The mode of the exported model: evaluation, the model's current mode, or training."""
 
     EVAL = 0
     PRESERVE = 1
@@ -30,7 +30,7 @@ class TrainingMode(enum.Enum):
 
 
 class OperatorExportTypes(enum.Enum):
-    """The treatment of operators that ONNX lacks; ignored: they are an error."""
+    """The treatment of operators without an ONNX translation; ignored, as they raise an error."""
 
     ONNX = 0
     ONNX_ATEN = 1
@@ -82,5 +82,5 @@ def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> Non
 
 
 def is_onnxrt_backend_supported() -> bool:
-    """Whether ``torch.compile`` has the onnxruntime backend: never."""
+    """Whether ``torch.compile`` has the onnxruntime backend: False."""
     return False

@@ -68,7 +68,7 @@ class Builder:
         opset: the version of ONNX's operators.
 
     Attributes:
-        shapes: the shapes of the results of each node of the trace, of numbers and ``Size``.
+        shapes: the shapes of the results of each node of the trace, as numbers and ``Size`` objects.
     """
 
     def __init__(self, onnx: Any, opset: int):
@@ -90,7 +90,7 @@ class Builder:
 
         Args:
             kind: ONNX's operator.
-            inputs: names, empty for one that is left out.
+            inputs: names, empty for omitted inputs.
             outputs: the number of outputs.
 
         Returns:
@@ -141,7 +141,7 @@ class Builder:
         return self.constant(value, as_array(t.new_zeros(())).dtype)
 
     def parameter(self, name: str, t: Tensor) -> str:
-        """A tensor of the model under its own name."""
+        """A tensor of the model, under its name in the model."""
         self.initializers[name] = self.onnx.numpy_helper.from_array(
             np.ascontiguousarray(as_array(t)).reshape(t.shape), name
         )

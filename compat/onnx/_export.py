@@ -50,7 +50,7 @@ class ONNXProgram:
         return self.model_proto
 
     def save(self, destination: Any, **kwargs: Any) -> None:
-        """Writes it into a file, given by its path or opened for writing bytes."""
+        """Writes the model to a file, given by its path or opened for writing bytes."""
         data = self.model_proto.SerializeToString()
         if hasattr(destination, "write"):
             destination.write(data)
@@ -115,15 +115,15 @@ def export(
     export_params: bool = True, keep_initializers_as_inputs: bool = False, do_constant_folding: bool = True,
     training: Any = None, custom_translation_table: dict[Any, Callable[..., Any]] | None = None, **options: Any,
 ) -> ONNXProgram | None:  # fmt: skip
-    """Writes a model as ONNX.
+    """Converts a model to ONNX.
 
     Args:
         model: a module or function; it is called once, and at several sizes if some are dynamic. Or an exported program
-            of ``torch.export.export``, with its own arguments and dynamic sizes.
-        args: its arguments, a tensor or a tuple, which may end with a dictionary of keyword arguments.
+            of ``torch.export.export``, with arguments and dynamic sizes.
+        args: the arguments, a tensor or a tuple, which may end with a dictionary of keyword arguments.
         f: the file, a path or a binary file object; None for no file.
-        input_names, output_names: the names of the inputs and results; by default those of the parameters of
-            ``forward``, and "output_0" and so on.
+        input_names, output_names: the names of the inputs, by default those of ``forward``'s parameters, and of the
+            results, by default "output_0" and so on.
         opset_version: the opset version, 18 by default; ``onnx`` converts the file to an earlier one.
         training: the mode, "EVAL" by default, for inference.
         custom_translation_table: by operator, a function of a builder, the node and the node's arguments that adds
@@ -135,12 +135,12 @@ def export(
         dynamo, verbose, export_params, do_constant_folding, keep_initializers_as_inputs: ignored.
 
     Returns:
-        The program, which has ``save`` and can be called; the results of its model are flat.
+        The program, which can be called and saved; the results of its model are flat.
 
     Raises:
-        OnnxExporterError: for an operator that has no translation, which is named with its module, and for a size that
-            cannot change.
-        ValueError: for names of ``dynamic_axes`` that are no input's and no result's.
+        OnnxExporterError: for an operator without a translation, with its module in the message, and for a dynamic size
+            that the model does not allow to change.
+        ValueError: for names of ``dynamic_axes`` that are neither inputs nor results.
         ModuleNotFoundError: without the package ``onnx``.
     """
     onnx = _package()
@@ -181,7 +181,7 @@ def _check_names(trace: Trace, axes: Any, output_names: Sequence[str] | None) ->
     known = {*trace.names, *(output_names or ())}
     unknown = sorted(set(axes or ()) - known)
     if unknown:
-        raise ValueError(f"dynamic_axes: {unknown} are no names of inputs or results; these are {sorted(known)}")
+        raise ValueError(f"dynamic_axes: {unknown} are not names of inputs or results, which are {sorted(known)}")
 
 
 def _named(name: str, axes: Any) -> dict[int, str]:
@@ -268,7 +268,7 @@ def _model(writing: Writing, output_names: Sequence[str] | None, axes: Any, opse
 
 
 def _called(size: Node, otherwise: str) -> str:
-    """The name of a size of a result: that of an input's size, if it is one."""
+    """The name of a size of a result, that of an equal size of an input if there is one."""
     source, d = size.args[0], size.args[-1]
     if len(size.args) == 2 and isinstance(source, Node) and d in source.meta.get("sizes", {}):
         return str(source.meta["sizes"][d].name)
@@ -276,7 +276,7 @@ def _called(size: Node, otherwise: str) -> str:
 
 
 def _of_version(onnx: Any, model: Any, opset: int) -> Any:
-    """A model in an older version of ONNX's operators, where ``onnx`` can convert it."""
+    """A model converted by ``onnx`` to an earlier version of ONNX's operators."""
     if opset >= OPSET:
         return model
     try:

@@ -36,13 +36,13 @@ _OPERATORS: dict[Any, str] = {
 
 
 class Writing:
-    """The writer of a trace.
+    """Writes the nodes of a trace.
 
     Args:
         trace: the trace, with the values of its nodes.
-        graph: its graph, in which sizes may be computed from those of the inputs.
+        graph: the graph of the trace, in which sizes may be computed from those of the inputs.
         builder: the builder of the file.
-        extra: translations of more operators, by ``OpOverload``.
+        extra: additional translations, by ``OpOverload``.
 
     Attributes:
         names: the names of nodes' values in the file.
@@ -58,7 +58,7 @@ class Writing:
 
     def _constants(self) -> set[Node]:
         """The nodes whose values depend on no argument, weight or size: masks and positions."""
-        written: set[Any] = set()  # storages that what follows from arguments is written into
+        written: set[Any] = set()  # storages into which values that depend on arguments are written
         while True:
             found = self._constants_but(written)
             more = {
@@ -88,14 +88,14 @@ class Writing:
         """A constant node's value.
 
         Raises:
-            OnnxExporterError: if it is written into after it has been used.
+            OnnxExporterError: if it is written in place after it has been used.
         """
         mine: Tensor = node.meta["val"]
         first = min((self.order[user] for user in node.users if user not in self.constant), default=len(self.order))
         for other in self.constant:
             late = self.order[other] > first and isinstance(other.target, OpOverload) and writes(other.target)
             if late and place(other.meta["val"])[0] == place(mine)[0]:
-                raise OnnxExporterError(f"{other.target} writes into a constant that has been used before")
+                raise OnnxExporterError(f"{other.target} writes into a constant that has been used already")
         return self.builder.parameter(self.builder.name("made"), mine)
 
     def run(self) -> None:
@@ -173,7 +173,7 @@ class Writing:
         return found
 
     def _written(self, node: Node, result: str) -> None:
-        """Replaces nodes written in place by their new values: values in ONNX do not change.
+        """Replaces nodes written in place by their new values, since values in ONNX are immutable.
 
         Raises:
             OnnxExporterError: for a view of another part of a tensor with a dynamic size.
@@ -197,17 +197,17 @@ class Writing:
             elif any(isinstance(n, Size) for n in [*shape, *self.shapes(target)[0]]):
                 raise OnnxExporterError(
                     f"{node.target}{_within(node)} writes into a tensor of which another part ({other.name}) is read "
-                    "later, and its size may change: write the model without the in-place operation"
+                    "later, and whose size is dynamic: write the model without the in-place operation"
                 )
             else:
                 self.names[other] = memory.updated(self.names[other], seen)
 
 
 class _Memory:
-    """A write to some elements of a storage, for other views of it.
+    """A write to elements of a storage, which changes other views of the storage.
 
     Args:
-        mine: the tensor that was written to.
+        mine: the tensor that was written.
         result: the name of its new value.
     """
 
@@ -216,7 +216,7 @@ class _Memory:
         self.places = _elements(mine).reshape(-1)
 
     def updated(self, name: str, seen: Tensor) -> str:
-        """The new value of a tensor that was called ``name``."""
+        """The new value of a tensor with the previous value ``name``."""
         b = self.builder
         elements = _elements(seen)
         rank = np.full(int(max(self.places.max(initial=0), elements.max(initial=0))) + 1, -1)

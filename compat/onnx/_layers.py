@@ -70,7 +70,7 @@ def _convolution(
     return b.op("Conv", *inputs, **shared)
 
 
-def _whole(value: Any, n: int) -> list[int]:
+def _per_dimension(value: Any, n: int) -> list[int]:
     return [int(v) for v in ([value] * n if isinstance(value, int) else list(value) * (n if len(value) == 1 else 1))]
 
 
@@ -94,9 +94,9 @@ def _pooling(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def _window(n: int, kernel: Any, stride: Any, padding: Any, ceil: bool) -> dict[str, Any]:
-    kernel, padding = _whole(kernel, n), _whole(padding, n)
+    kernel, padding = _per_dimension(kernel, n), _per_dimension(padding, n)
     return dict(
-        kernel_shape=kernel, strides=_whole(stride, n) if stride not in (None, []) else kernel,
+        kernel_shape=kernel, strides=_per_dimension(stride, n) if stride not in (None, []) else kernel,
         pads=[*padding, *padding], ceil_mode=int(ceil),
     )  # fmt: skip
 
@@ -106,11 +106,11 @@ def _max_pool(
     b: Builder, node: Any, x: Value, n: int, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False,
 ) -> Any:  # fmt: skip
-    said = _window(n, kernel, list(stride), padding, ceil_mode)
+    attributes = _window(n, kernel, list(stride), padding, ceil_mode)
     if not node.target._opname.endswith("indices"):
-        return b.op("MaxPool", x.name, dilations=_whole(dilation, n), **said)
-    found, places = b.op("MaxPool", x.name, outputs=2, dilations=_whole(dilation, n), **said)
-    plane = b.product(x.shape[2:])  # ONNX counts from the first element of all
+        return b.op("MaxPool", x.name, dilations=_per_dimension(dilation, n), **attributes)
+    found, places = b.op("MaxPool", x.name, outputs=2, dilations=_per_dimension(dilation, n), **attributes)
+    plane = b.product(x.shape[2:])  # ONNX counts from the first element of the whole tensor
     return [found, b.op("Mod", places, b.integer(plane))]
 
 
@@ -121,8 +121,8 @@ def _avg_pool(
 ) -> str:  # fmt: skip
     if divisor_override is not None:
         raise NotImplementedError("avg_pool with a divisor_override")
-    said = _window(n, kernel, list(stride), padding, ceil_mode)
-    return b.op("AveragePool", x.name, count_include_pad=int(count_include_pad), **said)
+    attributes = _window(n, kernel, list(stride), padding, ceil_mode)
+    return b.op("AveragePool", x.name, count_include_pad=int(count_include_pad), **attributes)
 
 
 def _bounds(size: int, parts: int) -> list[tuple[int, int]]:
@@ -134,13 +134,13 @@ def _bounds(size: int, parts: int) -> list[tuple[int, int]]:
     "_adaptive_avg_pool2d", "adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_avg_pool3d", "adaptive_avg_pool1d"
 )
 def _adaptive(b: Builder, node: Any, x: Value, n: int, size: Any) -> str:
-    sizes = [here if said is None else said for here, said in zip(x.shape[2:], [size] if n == 1 else size)]
+    sizes = [old if new is None else new for old, new in zip(x.shape[2:], [size] if n == 1 else size)]
     if all(k == 1 for k in sizes):
         return b.op("GlobalAveragePool", x.name)
-    here = [fixed(k, "the size of what is pooled") for k in x.shape[2:]]
+    input_sizes = [fixed(k, "the pooled size") for k in x.shape[2:]]
     if n < 3:  # a product with a matrix for each dimension
         name = x.name
-        for axis, (m, k) in enumerate(zip(here, sizes)):
+        for axis, (m, k) in enumerate(zip(input_sizes, sizes)):
             matrix = np.zeros((k, m))
             for row, (first, last) in enumerate(_bounds(m, k)):
                 matrix[row, first:last] = 1 / (last - first)
@@ -149,19 +149,19 @@ def _adaptive(b: Builder, node: Any, x: Value, n: int, size: Any) -> str:
             factor = b.constant(matrix.T if last_one else matrix, kind)
             name = b.op("MatMul", name, factor) if last_one else b.op("MatMul", factor, name)
         return name
-    if any(m % k for m, k in zip(here, sizes)):
-        raise NotImplementedError(f"adaptive pooling from {here} to {sizes}, whose windows differ in size")
-    kernel = [m // k for m, k in zip(here, sizes)]
+    if any(m % k for m, k in zip(input_sizes, sizes)):
+        raise NotImplementedError(f"adaptive pooling from {input_sizes} to {sizes}, whose windows differ in size")
+    kernel = [m // k for m, k in zip(input_sizes, sizes)]
     return b.op("AveragePool", x.name, kernel_shape=kernel, strides=kernel)
 
 
 @_pooling("adaptive_max_pool2d", "adaptive_max_pool1d", "adaptive_max_pool3d")
 def _adaptive_max(b: Builder, node: Any, x: Value, n: int, size: Any) -> list[str]:
-    sizes = _whole(size, n)
-    here = [fixed(k, "the size of what is pooled") for k in x.shape[2:]]
-    if any(m % k for m, k in zip(here, sizes)):
-        raise NotImplementedError(f"adaptive pooling from {here} to {sizes}, whose windows differ in size")
-    kernel = [m // k for m, k in zip(here, sizes)]
+    sizes = _per_dimension(size, n)
+    input_sizes = [fixed(k, "the pooled size") for k in x.shape[2:]]
+    if any(m % k for m, k in zip(input_sizes, sizes)):
+        raise NotImplementedError(f"adaptive pooling from {input_sizes} to {sizes}, whose windows differ in size")
+    kernel = [m // k for m, k in zip(input_sizes, sizes)]
     found, places = b.op("MaxPool", x.name, outputs=2, kernel_shape=kernel, strides=kernel)
     return [found, b.op("Mod", places, b.integer(b.product(x.shape[2:])))]
 
@@ -177,17 +177,17 @@ def _upsample(b: Builder, node: Any, x: Value, size: Any, *rest: Any) -> str:
     exact = "exact" in node.target._opname
     where = "align_corners" if aligned else "asymmetric" if mode == "nearest" and not exact else "half_pixel"
     factors = [v for v in tree_leaves(rest) if isinstance(v, float)]
-    said: dict[str, Any] = dict(mode=mode, coordinate_transformation_mode=where)
+    attributes: dict[str, Any] = dict(mode=mode, coordinate_transformation_mode=where)
     if mode == "nearest":
-        said["nearest_mode"] = "round_prefer_ceil" if exact else "floor"
+        attributes["nearest_mode"] = "round_prefer_ceil" if exact else "floor"
     if mode == "cubic":
-        said["cubic_coeff_a"] = -0.75
+        attributes["cubic_coeff_a"] = -0.75
     if node.target._opname.endswith("_aa"):
-        said |= dict(antialias=1, exclude_outside=1)
+        attributes |= dict(antialias=1, exclude_outside=1)
     # The coordinates are computed from the scale factors if given, else from the sizes.
     if len(factors) == x.tensor.dim() - 2:
-        return b.op("Resize", x.name, "", b.constant([1, 1, *factors], np.float32), **said)
-    return b.op("Resize", x.name, "", "", b.ints(*b.shapes[node][0]), **said)
+        return b.op("Resize", x.name, "", b.constant([1, 1, *factors], np.float32), **attributes)
+    return b.op("Resize", x.name, "", "", b.ints(*b.shapes[node][0]), **attributes)
 
 
 @aten("grid_sampler_2d", "grid_sampler")
@@ -231,9 +231,9 @@ def _batch_norm(
 
 def _standard(b: Builder, name: str, axes: list[int], eps: float, like: Value) -> str:
     """A value standardized by its mean and standard deviation."""
-    away = b.op("Sub", name, b.op("ReduceMean", name, b.ints(*axes), keepdims=1))
-    var = b.op("ReduceMean", b.op("Mul", away, away), b.ints(*axes), keepdims=1)
-    return str(b.op("Div", away, b.op("Sqrt", b.op("Add", var, b.like(eps, like.tensor)))))
+    deviation = b.op("Sub", name, b.op("ReduceMean", name, b.ints(*axes), keepdims=1))
+    var = b.op("ReduceMean", b.op("Mul", deviation, deviation), b.ints(*axes), keepdims=1)
+    return str(b.op("Div", deviation, b.op("Sqrt", b.op("Add", var, b.like(eps, like.tensor)))))
 
 
 def _affine(b: Builder, name: str, weight: Value | None, bias: Value | None, shape: str) -> str:
@@ -269,9 +269,9 @@ def _rms_norm(
     b: Builder, node: Any, x: Value, shape: Any, weight: Value | None = None, eps: float | None = None
 ) -> Any:
     axes = b.ints(*range(-len(shape), 0))
-    least = float(np.finfo(as_array(x.tensor.new_zeros(())).dtype).eps) if eps is None else eps
+    epsilon = float(np.finfo(as_array(x.tensor.new_zeros(())).dtype).eps) if eps is None else eps
     square = b.op("ReduceMean", b.op("Mul", x.name, x.name), axes, keepdims=1)
-    found = b.op("Div", x.name, b.op("Sqrt", b.op("Add", square, b.like(least, x.tensor))))
+    found = b.op("Div", x.name, b.op("Sqrt", b.op("Add", square, b.like(epsilon, x.tensor))))
     found = found if weight is None else b.op("Mul", found, weight.name)
     return [found, ""] if isinstance(node.meta["val"], tuple) else found
 
@@ -335,11 +335,11 @@ def _rnn_layer(
 
     bias = "" if b_ih is None or b_hh is None else b.op("Concat", gates(b_ih), gates(b_hh), axis=1)
     states = [b.op("Unsqueeze", s.name, b.ints(0)) for s in (h0, c0) if s is not None]
-    said: dict[str, Any] = dict(hidden_size=hidden, direction="reverse" if reverse else "forward")
+    attributes: dict[str, Any] = dict(hidden_size=hidden, direction="reverse" if reverse else "forward")
     if kind == "GRU":
-        said["linear_before_reset"] = 1
+        attributes["linear_before_reset"] = 1
     if kind == "RNN":
-        said["activations"] = ["Relu" if cell == 0 else "Tanh"]
-    found = b.op(kind, x.name, gates(w_ih), gates(w_hh), bias, "", *states, outputs=1 + len(states), **said)
+        attributes["activations"] = ["Relu" if cell == 0 else "Tanh"]
+    found = b.op(kind, x.name, gates(w_ih), gates(w_hh), bias, "", *states, outputs=1 + len(states), **attributes)
     sequence, *last = found
     return [b.op("Squeeze", sequence, b.ints(1)), *[b.op("Squeeze", s, b.ints(0)) for s in last]]

@@ -71,7 +71,7 @@ def _div(b: Builder, node: Any, x: Value, y: Any, rounding_mode: str | None = No
 def _floor_divide(b: Builder, node: Any, x: Value, y: Any) -> str:
     if node.meta["val"].is_floating_point():
         return b.op("Floor", b.op("Div", *_operands(b, x, y)))
-    first, second = _operands(b, x, y)  # "Div" rounds towards zero, and "Mod" is Python's
+    first, second = _operands(b, x, y)  # "Div" rounds towards zero, "Mod" is Python's
     return b.op("Div", b.op("Sub", first, b.op("Mod", first, second)), second)
 
 
@@ -291,8 +291,10 @@ def _xlogy(b: Builder, node: Any, x: Any, y: Any) -> str:
 @aten("logaddexp")
 def _logaddexp(b: Builder, node: Any, x: Value, y: Value) -> str:
     first, second = _operands(b, x, y)
-    away = b.op("Neg", b.op("Abs", b.op("Sub", first, second)))
-    return b.op("Add", b.op("Max", first, second), b.op("Log", b.op("Add", b.op("Exp", away), b.like(1, x.tensor))))
+    difference = b.op("Neg", b.op("Abs", b.op("Sub", first, second)))
+    return b.op(
+        "Add", b.op("Max", first, second), b.op("Log", b.op("Add", b.op("Exp", difference), b.like(1, x.tensor)))
+    )
 
 
 @aten("erfc")
@@ -310,7 +312,7 @@ def _atan2(b: Builder, node: Any, y: Value, x: Value) -> str:
     above, right = _operands(b, y, x)
     kind = widest(y, x)
     zero, pi = b.like(0, kind), b.like(math.pi, kind)
-    angle = b.op("Atan", b.op("Div", above, right))  # of a zero by a zero, no number
+    angle = b.op("Atan", b.op("Div", above, right))  # NaN for 0 / 0
     turned = b.op("Where", b.op("Less", above, zero), b.op("Sub", angle, pi), b.op("Add", angle, pi))
     found = b.op("Where", b.op("Less", right, zero), turned, angle)
     both = b.op("And", b.op("Equal", above, zero), b.op("Equal", right, zero))

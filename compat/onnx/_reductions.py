@@ -68,9 +68,9 @@ def _arg(b: Builder, node: Any, x: Value, dim: Any = None, keepdim: bool = False
 def _var(b: Builder, node: Any, x: Value, dim: Any = None, correction: Any = 1, keepdim: bool = False) -> Any:
     axes = _axes(x, dim)
     mean = b.op("ReduceMean", x.name, b.ints(*axes), keepdims=1)
-    away = b.op("Sub", x.name, mean)
+    difference = b.op("Sub", x.name, mean)
     count = b.op("Sub", b.like(b.product(x.shape[a] for a in axes), x.tensor), b.like(correction, x.tensor))
-    total = b.op("ReduceSum", b.op("Mul", away, away), b.ints(*axes), keepdims=int(keepdim))
+    total = b.op("ReduceSum", b.op("Mul", difference, difference), b.ints(*axes), keepdims=int(keepdim))
     found = b.op("Div", total, count)
     if node.target._opname.startswith("std"):
         found = b.op("Sqrt", found)
@@ -101,11 +101,13 @@ def _log_softmax(b: Builder, node: Any, x: Value, dim: int, *rest: Any) -> str:
 
 @aten("sort", "argsort")
 def _sort(b: Builder, node: Any, x: Value, *rest: Any, **named: Any) -> Any:
-    said = dict(zip(("stable", "dim", "descending") if node.target._overloadname == "stable" else
+    settings = dict(zip(("stable", "dim", "descending") if node.target._overloadname == "stable" else
                     ("dim", "descending"), rest)) | named  # fmt: skip
-    dim = said.get("dim", -1)
+    dim = settings.get("dim", -1)
     given = x.cast(b, "int32") if x.tensor.dtype in (dtypes.bool_, dtypes.uint8) else x.name
-    found = b.op("TopK", given, b.ints(x.shape[dim]), outputs=2, axis=dim, largest=int(said.get("descending", False)))
+    found = b.op(
+        "TopK", given, b.ints(x.shape[dim]), outputs=2, axis=dim, largest=int(settings.get("descending", False))
+    )
     if node.target._opname == "argsort":
         return found[1]
     return [found[0] if given == x.name else b.cast(found[0], x.tensor.dtype), found[1]]
@@ -159,23 +161,23 @@ def _nansum(b: Builder, node: Any, x: Value, dim: Any = None, keepdim: bool = Fa
 
 @aten("dist")
 def _dist(b: Builder, node: Any, x: Value, y: Value, p: Any = 2) -> str:
-    away = Value(b.op("Sub", x.name, y.name), x.tensor, x.shape)
-    return _norm(b, node, away, p)
+    difference = Value(b.op("Sub", x.name, y.name), x.tensor, x.shape)
+    return _norm(b, node, difference, p)
 
 
 @aten("cdist", "_cdist_forward", "_euclidean_dist")
 def _cdist(b: Builder, node: Any, x: Value, y: Value, p: float = 2.0, *rest: Any) -> str:
     if p != 2:
         raise NotImplementedError(f"cdist with p={p}")
-    away = b.op("Sub", b.op("Unsqueeze", x.name, b.ints(-2)), b.op("Unsqueeze", y.name, b.ints(-3)))
-    return b.op("ReduceL2", away, b.ints(-1), keepdims=0)
+    difference = b.op("Sub", b.op("Unsqueeze", x.name, b.ints(-2)), b.op("Unsqueeze", y.name, b.ints(-3)))
+    return b.op("ReduceL2", difference, b.ints(-1), keepdims=0)
 
 
 @aten("searchsorted", "bucketize")
 def _searchsorted(b: Builder, node: Any, first: Value, second: Any, *rest: Any, **named: Any) -> str:
     bounds, given = (first, second) if node.target._opname == "searchsorted" else (second, first)
     if bounds.tensor.dim() != 1 or not isinstance(given, Value):
-        raise NotImplementedError("boundaries of more than one dimension, or a number among them")
+        raise NotImplementedError("boundaries of more than one dimension, and number arguments")
     right = named.get("right", False) or named.get("side") == "right"
     kind = "LessOrEqual" if right else "Less"
     below = b.op(kind, bounds.to(b, given.tensor), b.op("Unsqueeze", given.name, b.ints(-1)))
@@ -192,17 +194,17 @@ def _reduced(b: Builder, name: str, reduction: int) -> str:
 
 @aten("mse_loss")
 def _mse_loss(b: Builder, node: Any, x: Value, y: Value, reduction: int = 1) -> str:
-    away = b.op("Sub", x.name, y.name)
-    return _reduced(b, b.op("Mul", away, away), reduction)
+    difference = b.op("Sub", x.name, y.name)
+    return _reduced(b, b.op("Mul", difference, difference), reduction)
 
 
 @aten("smooth_l1_loss", "huber_loss")
 def _huber_loss(b: Builder, node: Any, x: Value, y: Value, reduction: int = 1, bound: float = 1.0) -> str:
-    away = b.op("Abs", b.op("Sub", x.name, y.name))
+    difference = b.op("Abs", b.op("Sub", x.name, y.name))
     half, edge = b.like(0.5, x.tensor), b.like(bound, x.tensor)
-    near = b.op("Mul", b.op("Mul", away, away), half)
-    far = b.op("Mul", b.op("Sub", away, b.op("Mul", edge, half)), edge)
-    found = b.op("Where", b.op("Less", away, edge), near, far)
+    near = b.op("Mul", b.op("Mul", difference, difference), half)
+    far = b.op("Mul", b.op("Sub", difference, b.op("Mul", edge, half)), edge)
+    found = b.op("Where", b.op("Less", difference, edge), near, far)
     if node.target._opname == "smooth_l1_loss":
         found = b.op("Div", found, edge)
     return _reduced(b, found, reduction)
@@ -210,9 +212,9 @@ def _huber_loss(b: Builder, node: Any, x: Value, y: Value, reduction: int = 1, b
 
 @aten("binary_cross_entropy")
 def _bce(b: Builder, node: Any, x: Value, y: Value, weight: Value | None = None, reduction: int = 1) -> str:
-    one, least = b.like(1, x.tensor), b.like(-100, x.tensor)
-    first = b.op("Mul", y.name, b.op("Max", b.op("Log", x.name), least))
-    second = b.op("Mul", b.op("Sub", one, y.name), b.op("Max", b.op("Log", b.op("Sub", one, x.name)), least))
+    one, lower_bound = b.like(1, x.tensor), b.like(-100, x.tensor)
+    first = b.op("Mul", y.name, b.op("Max", b.op("Log", x.name), lower_bound))
+    second = b.op("Mul", b.op("Sub", one, y.name), b.op("Max", b.op("Log", b.op("Sub", one, x.name)), lower_bound))
     found = b.op("Neg", b.op("Add", first, second))
     return _reduced(b, found if weight is None else b.op("Mul", found, weight.name), reduction)
 
@@ -223,7 +225,7 @@ def _bce_with_logits(
     reduction: int = 1,
 ) -> str:  # fmt: skip
     one = b.like(1, x.tensor)
-    loss = b.op("Softplus", b.op("Neg", x.name))  # of a one
+    loss = b.op("Softplus", b.op("Neg", x.name))  # the loss of a target of 1
     if positive is not None:
         factor = b.op("Add", one, b.op("Mul", b.op("Sub", positive.name, one), y.name))
         loss = b.op("Mul", factor, loss)

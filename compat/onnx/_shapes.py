@@ -128,22 +128,22 @@ def _edge_pad(b: Builder, node: Any, x: Value, pad: Any) -> str:
 @aten("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only")
 def _embedding_bag(
     b: Builder, node: Any, weight: Value, indices: Value, offsets: Value, scale_grad: bool = False, mode: int = 0,
-    sparse: bool = False, each: Value | None = None, last: bool = False, padding: Any = None,
+    sparse: bool = False, per_sample_weights: Value | None = None, last: bool = False, padding: Any = None,
 ) -> list[str]:  # fmt: skip
     if padding not in (None, -1):
         raise NotImplementedError("embedding_bag with a padding_idx")
     rows = b.op("Gather", weight.name, indices.name)
-    if each is not None:
-        rows = b.op("Mul", rows, b.op("Unsqueeze", each.name, b.ints(1)))
-    # The bag of a row: how many bags begin at it or before it, less one. Those of each bag are taken by a mask.
+    if per_sample_weights is not None:
+        rows = b.op("Mul", rows, b.op("Unsqueeze", per_sample_weights.name, b.ints(1)))
+    # The bag of a row is the number of bags that begin at or before it, minus one; masks select the rows of each bag.
     count = b.op("Range", b.integer(0), b.integer(indices.shape[0]), b.integer(1))
     starts = offsets.cast(b, "int64")
     begun = b.op("LessOrEqual", b.op("Unsqueeze", starts, b.ints(0)), b.op("Unsqueeze", count, b.ints(1)))
     bag = b.op("ReduceSum", b.op("Cast", begun, to=b.onnx.TensorProto.INT64), b.ints(1), keepdims=1)
     bag = b.op("Expand", b.op("Sub", bag, b.ints(1)), b.ints(indices.shape[0], weight.shape[1]))
     bags = b.shapes[node][0]
-    nothing = b.op("Expand", b.like(-np.inf if mode == 2 else 0, weight.tensor), b.ints(*bags))
-    found = b.op("ScatterElements", nothing, bag, rows, axis=0, reduction="max" if mode == 2 else "add")
+    initial = b.op("Expand", b.like(-np.inf if mode == 2 else 0, weight.tensor), b.ints(*bags))
+    found = b.op("ScatterElements", initial, bag, rows, axis=0, reduction="max" if mode == 2 else "add")
     if mode == 2:
         found = b.op("Where", b.op("IsInf", found), b.like(0, weight.tensor), found)
     if mode == 1:
@@ -188,7 +188,7 @@ def _index(b: Builder, node: Any, x: Value, indices: Any) -> str:
     first = dims[0]
     if first == 0 or dims != [*range(first, first + len(dims))]:
         return found
-    # The dimensions of neighbouring indices are where these were.
+    # The dimensions of adjacent indices stay at their position.
     count = node.meta["val"].dim() - len(rest)
     places = [*range(count, count + first), *range(count), *range(count + first, count + len(rest))]
     return b.op("Transpose", found, perm=places)
@@ -197,11 +197,10 @@ def _index(b: Builder, node: Any, x: Value, indices: Any) -> str:
 def _broadcast(b: Builder, indices: list[Value]) -> list[str]:
     """Indices broadcast to their common shape."""
     names = [i.cast(b, "int64") for i in indices]
-    nothing = [b.op("Sub", name, name) for name in names]  # zeros, whose sum has the common shape
-    total = nothing[0]
-    for more in nothing[1:]:
-        total = b.op("Add", total, more)
-    return [b.op("Add", name, total) for name in names]
+    zeros, *others = [b.op("Sub", name, name) for name in names]
+    for other in others:
+        zeros = b.op("Add", zeros, other)  # zeros of the common shape
+    return [b.op("Add", name, zeros) for name in names]
 
 
 @aten("index_put")
@@ -212,7 +211,7 @@ def _index_put(
     if len(given) == 1 and given[0][0] == 0 and given[0][1].tensor.dtype == dtypes.bool_ and not accumulate:
         mask = given[0][1]
         if values.tensor.numel() != 1:
-            raise NotImplementedError("several values at the places of a mask")
+            raise NotImplementedError("index_put with a mask and several values")
         ones = [1] * (x.tensor.dim() - mask.tensor.dim())
         shaped = b.op("Reshape", mask.name, b.ints(*mask.shape, *ones)) if ones else mask.name
         return b.op("Where", shaped, b.op("Reshape", values.to(b, x.tensor), b.ints(1)), x.name)
@@ -297,7 +296,7 @@ def _flip(b: Builder, node: Any, x: Value, dims: Any) -> str:
     "native_channel_shuffle", "pixel_unshuffle",
 )  # fmt: skip
 def _moved(b: Builder, node: Any, x: Value, *args: Any, **kwargs: Any) -> str:
-    """Operators that move elements, and add zeros: by the places that they move the numbers from 1 on to.
+    """Operators that move elements and add zeros, translated by their result for the numbers from 1 on.
 
     Raises:
         NotImplementedError: for dynamic sizes, other than that of a batch whose rows are moved in the same way.
@@ -306,17 +305,17 @@ def _moved(b: Builder, node: Any, x: Value, *args: Any, **kwargs: Any) -> str:
     sizes = [n.example if isinstance(n, Size) else n for n in x.shape]
     rows = sizes[0] if isinstance(x.shape[0], Size) and x.shape[0] == result[0] else 1
     for n in (*x.shape[rows > 1 :], *result[rows > 1 :]):
-        fixed(n, f"a size of what {node.target._opname} moves")
+        fixed(n, f"a size of the tensors of {node.target._opname}")
     with unwatched():
         numbers = names_of("torch")["arange"](1.0, math.prod(sizes) + 1, dtype=dtypes.float64).reshape(sizes)
         if node.target._opname == "as_strided" and not x.tensor.is_contiguous():
             numbers = names_of("torch")["empty_strided"](sizes, x.tensor.stride(), dtype=dtypes.float64).copy_(numbers)
         places = as_array(node.target(numbers, *args, **kwargs)).astype(np.int64).reshape(rows, -1)
-    each = math.prod(sizes) // rows
-    steps = np.arange(rows)[:, None] * each
-    if (np.where(places > 0, places - steps, 0) != places[0]).any() or places[0].max(initial=0) > each:
-        raise NotImplementedError("a first size that may change, of rows that are not moved alike")
-    name = b.op("Reshape", x.name, b.ints(*([-1, each] if rows > 1 else [1, -1])))
+    row_size = math.prod(sizes) // rows
+    steps = np.arange(rows)[:, None] * row_size
+    if (np.where(places > 0, places - steps, 0) != places[0]).any() or places[0].max(initial=0) > row_size:
+        raise NotImplementedError("a dynamic first size, with rows whose elements move differently")
+    name = b.op("Reshape", x.name, b.ints(*([-1, row_size] if rows > 1 else [1, -1])))
     if (places == 0).any():
         before = b.op("Pad", name, b.ints(0, 1, 0, 0), b.like(0, x.tensor))
         name, places = before, places + 1

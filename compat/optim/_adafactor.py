@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from compat._core.operators.multi_tensor import Job
 from compat._core.tensor.tensor import Tensor
 from compat._operators.create.factories import zeros_like
-from compat.optim._arithmetic import like, wide
+from compat._operators.pointwise.declare import as_dtype_of
+from compat.optim._arithmetic import wide
 from compat.optim._stateful import count_in_tensors
-from compat.optim.optimizer import Group, Together, check_single, is_zero, number_of, number_tensor
+from compat.optim.optimizer import Group, MultiTensorOptimizer, check_single, is_zero, number_of, number_tensor
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 
@@ -19,7 +20,7 @@ from funcgrad.core.tracing import type_of
 class _Flags(NamedTuple):
     maximize: bool
     decay: bool
-    own_eps: bool
+    dtype_eps: bool
 
 
 def _root_mean_square(x: Any) -> Any:
@@ -31,27 +32,27 @@ def _adafactor(flags: _Flags, numbers: Sequence[Any], row: Sequence[Any]) -> lis
     lr, beta2_decay, eps1, eps2, d, weight_decay = numbers
     p, step, *moments, grad = row
     grad = -grad if flags.maximize else grad
-    smallest = like(np.finfo(type_of(p).dtype).eps, p) if flags.own_eps else like(eps1, p)
+    eps = as_dtype_of(np.finfo(type_of(p).dtype).eps if flags.dtype_eps else eps1, p)
     step = step + 1
-    new = like(wide(step) ** beta2_decay, p)
+    one_minus_beta2 = as_dtype_of(wide(step) ** beta2_decay, p)
     rate = np.minimum(lr, 1 / np.sqrt(wide(step)))
-    size = np.maximum(eps2, wide(_root_mean_square(p))) * rate
-    p = p * like(1 - lr * weight_decay, p) if flags.decay else p
+    alpha = np.maximum(eps2, wide(_root_mean_square(p))) * rate
+    p = p * as_dtype_of(1 - lr * weight_decay, p) if flags.decay else p
     squares = grad * grad
     if len(moments) == 1:
-        moments = [moments[0] + new * (squares - moments[0])]
+        moments = [moments[0] + one_minus_beta2 * (squares - moments[0])]
         estimate = moments[0]
     else:
         means = [np.mean(squares, axis=axis, keepdims=True) for axis in (-1, -2)]
-        rows, columns = moments = [m + new * (mean - m) for m, mean in zip(moments, means)]
-        estimate = rows * columns / np.maximum(np.mean(rows, axis=-2, keepdims=True), smallest)
-    update = grad / np.sqrt(np.maximum(estimate, smallest * smallest))
-    shrink = np.maximum(1.0, wide(_root_mean_square(update)) / d)
-    return [p - like(size / shrink, p) * update, step, *moments]
+        rows, columns = moments = [m + one_minus_beta2 * (mean - m) for m, mean in zip(moments, means)]
+        estimate = rows * columns / np.maximum(np.mean(rows, axis=-2, keepdims=True), eps)
+    update = grad / np.sqrt(np.maximum(estimate, eps * eps))
+    clip = np.maximum(1.0, wide(_root_mean_square(update)) / d)
+    return [p - as_dtype_of(alpha / clip, p) * update, step, *moments]
 
 
-class Adafactor(Together):
-    """Steps by the gradient over the root of its mean square, which matrices keep for rows and columns only.
+class Adafactor(MultiTensorOptimizer):
+    """Steps by the gradient over the root of its mean square, which is factored into rows and columns for matrices.
 
     Source: N. Shazeer and M. Stern, "Adafactor: adaptive learning rates with sublinear memory cost", ICML 2018.
 
@@ -93,7 +94,7 @@ class Adafactor(Together):
         maximize: bool = False,
     ):
         check_single(lr)
-        for bound, fits, text, value in (
+        for bound, compare, text, value in (
             (0.0, le, "Learning rate should be >= 0", lr),
             (0.0, ge, "beta2_decay should be <= 0", beta2_decay),
             (0.0, le, "epsilon1 should be >= 0", 0.0 if eps[0] is None else eps[0]),
@@ -101,7 +102,7 @@ class Adafactor(Together):
             (1.0, le, "Clipping threshold d should be >= 1", d),
             (0.0, le, "weight_decay should be >= 0", weight_decay),
         ):
-            if not fits(bound, value):
+            if not compare(bound, value):
                 raise ValueError(f"{text} but is: {value}")
         super().__init__(
             params,

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat._operators.pointwise.declare import as_dtype_of
 from funcgrad import numpy as np
 from funcgrad.core.dtypes import float64
-from funcgrad.core.tracing import type_of
-
-
-def like(number: Any, x: Any) -> Any:
-    """A number, computed in float64, cast to the dtype of an array."""
-    return np.astype(number, type_of(x).dtype)
 
 
 def wide(step: Any) -> Any:
@@ -27,4 +22,4 @@ def regularized(grad: Any, p: Any, weight_decay: Any, flags: Any) -> Any:
     """
     if flags.maximize:
         grad = -grad
-    return grad + like(weight_decay, p) * p if flags.decay else grad
+    return grad + as_dtype_of(weight_decay, p) * p if flags.decay else grad

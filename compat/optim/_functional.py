@@ -1,4 +1,4 @@
-"""Steps as functions of parameters, gradients and state, defined in the modules of their optimizers."""
+"""Steps of optimizers as functions of parameters, gradients and state."""
 
 from compat.optim.adadelta import adadelta
 from compat.optim.adagrad import adagrad

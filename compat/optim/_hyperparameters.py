@@ -1,8 +1,8 @@
-"""Hyperparameters as program inputs: learning rates change every step, and must not cause recompilation.
+"""Hyperparameters as inputs of programs: a learning rate that changes every step must not cause recompilation.
 
-While a step is captured, each number of a parameter group is a ``Given``: a float with its origin. If
-it is an operand of the program, a replay looks it up again. If Python computed with it instead, or compared it
-with anything but zero, the step depends on its value.
+While a step is captured, each number of a parameter group is a ``Hyperparameter``: a float with its origin. If it is
+an operand of the program, a replay looks it up. If Python computes with it, or compares it with anything but zero, the
+step depends on its value.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from typing import Any
 
 
-class Given(float):
+class Hyperparameter(float):
     """A hyperparameter of a parameter group, with its origin.
 
     Attributes:
         value: the number in the group.
         path: the group and the keys of the number.
-        used: whether the step depends on more than its sign.
+        used: whether the step depends on its value, not only on its sign.
     """
 
     value: Any
@@ -26,62 +26,62 @@ class Given(float):
     used: bool
 
 
-def at(path: Sequence[Any]) -> Any:
+def value_at(path: Sequence[Any]) -> Any:
     """The value at a path of a group and keys."""
-    found = path[0]
+    value = path[0]
     for key in path[1:]:
-        found = found[key]
-    return found
+        value = value[key]
+    return value
 
 
-def _sees(name: str) -> Callable[..., Any]:
+def _uses_value(name: str) -> Callable[..., Any]:
     plain = getattr(float, name)
 
-    def method(self: Given, *others: Any) -> Any:
+    def method(self: Hyperparameter, *others: Any) -> Any:
         self.used = True
         return plain(float(self), *others)
 
     return method
 
 
-def _compares(name: str) -> Callable[..., Any]:
+def _compares_value(name: str) -> Callable[..., Any]:
     plain = getattr(float, name)
 
-    def method(self: Given, other: Any) -> Any:
+    def method(self: Hyperparameter, other: Any) -> Any:
         self.used = self.used or other != 0
         return plain(self, other)
 
     return method
 
 
-_SEEING = (
+_VALUE_METHODS = (
     "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow neg pos abs int round trunc "
     "floor ceil divmod rdivmod repr str format hash"
 )
-for _name in _SEEING.split():
+for _name in _VALUE_METHODS.split():
     if hasattr(float, f"__{_name}__"):
-        setattr(Given, f"__{_name}__", _sees(f"__{_name}__"))
+        setattr(Hyperparameter, f"__{_name}__", _uses_value(f"__{_name}__"))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(Given, f"__{_name}__", _compares(f"__{_name}__"))
+    setattr(Hyperparameter, f"__{_name}__", _compares_value(f"__{_name}__"))
 
 
-def _given(value: Any, path: tuple[Any, ...], made: list[Given]) -> Any:
+def _tracked(value: Any, path: tuple[Any, ...], made: list[Hyperparameter]) -> Any:
     if type(value) is tuple:
-        return tuple([_given(v, (*path, i), made) for i, v in enumerate(value)])
+        return tuple([_tracked(v, (*path, i), made) for i, v in enumerate(value)])
     if type(value) is not float and type(value) is not int:
         return value
-    number = Given(value)
+    number = Hyperparameter(value)
     number.value, number.path, number.used = value, path, False
     made.append(number)
     return number
 
 
 @contextmanager
-def given(optimizers: Sequence[Any]) -> Iterator[list[Given]]:
-    """Context in which the groups' numbers are replaced by ``Given``; returns these."""
-    made: list[Given] = []
+def tracked_hyperparameters(optimizers: Sequence[Any]) -> Iterator[list[Hyperparameter]]:
+    """Context in which the numbers of the optimizers' groups are ``Hyperparameter`` objects, which it yields."""
+    made: list[Hyperparameter] = []
     before = [(group, key, group[key]) for o in optimizers for group in o.param_groups for key in o.defaults]
-    after = [_given(value, (group, key), made) for group, key, value in before]
+    after = [_tracked(value, (group, key), made) for group, key, value in before]
     try:
         for (group, key, _), replacing in zip(before, after):
             group[key] = replacing
@@ -92,8 +92,8 @@ def given(optimizers: Sequence[Any]) -> Iterator[list[Given]]:
                 group[key] = value
 
 
-def signs(number: Any) -> Any:
-    """The type and sign of a number, which are always part of the key."""
+def sign_of(number: Any) -> Any:
+    """The sign of a number, which every captured step depends on; other values unchanged."""
     if isinstance(number, float | int) and not isinstance(number, bool):
         return (number > 0) - (number < 0)
     return number

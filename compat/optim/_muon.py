@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from compat._core.operators.multi_tensor import Job
 from compat._core.tensor.tensor import Tensor
 from compat._operators.create.factories import zeros_like
-from compat.optim._arithmetic import like
-from compat.optim.optimizer import Group, Together, check_single, number_of
+from compat._operators.pointwise.declare import as_dtype_of
+from compat.optim.optimizer import Group, MultiTensorOptimizer, check_single, number_of
 from funcgrad import numpy as np
 from funcgrad.core.dtypes import bfloat16, float32
 from funcgrad.core.tracing import type_of
@@ -29,34 +29,34 @@ def _orthogonalized(grad: Any, flags: _Flags) -> Any:
     tall = type_of(grad).shape[0] > type_of(grad).shape[1]
     x = np.astype(grad, bfloat16)
     x = x.T if tall else x
-    length = np.sqrt(np.sum(np.square(np.astype(x, float32))))
-    x = x / np.maximum(np.astype(length, bfloat16), like(flags.eps, x))
+    norm = np.sqrt(np.sum(np.square(np.astype(x, float32))))
+    x = x / np.maximum(np.astype(norm, bfloat16), as_dtype_of(flags.eps, x))
     for _ in range(flags.steps):
         gram = np.astype(x @ x.T, float32)
         polynomial = np.astype(b * gram + c * (gram @ gram), bfloat16)
-        wide = np.astype(x, float32)
-        x = np.astype(a * wide + np.astype(polynomial, float32) @ wide, bfloat16)
+        x32 = np.astype(x, float32)
+        x = np.astype(a * x32 + np.astype(polynomial, float32) @ x32, bfloat16)
     return x.T if tall else x
 
 
 def _muon(flags: _Flags, numbers: Sequence[Any], row: Sequence[Any]) -> list[Any]:
-    lr, size, momentum, weight_decay = numbers
+    lr, adjusted_lr, momentum, weight_decay = numbers
     p, buffer, grad = row
-    buffer = buffer + like(1 - momentum, p) * (grad - buffer)
-    update = grad + like(momentum, p) * (buffer - grad) if flags.nesterov else buffer
-    update = like(_orthogonalized(update, flags), p)
-    return [p * like(1 - lr * weight_decay, p) - like(size, p) * update, buffer]
+    buffer = buffer + as_dtype_of(1 - momentum, p) * (grad - buffer)
+    update = grad + as_dtype_of(momentum, p) * (buffer - grad) if flags.nesterov else buffer
+    update = as_dtype_of(_orthogonalized(update, flags), p)
+    return [p * as_dtype_of(1 - lr * weight_decay, p) - as_dtype_of(adjusted_lr, p) * update, buffer]
 
 
-def _adjusted(kind: str | None, shape: Sequence[int]) -> float:
-    """The adjustment of the learning rate for a matrix of that shape."""
+def _lr_factor(kind: str | None, shape: Sequence[int]) -> float:
+    """The factor of the learning rate for a matrix of a shape."""
     rows, columns = shape
     if kind == "match_rms_adamw":
         return 0.2 * math.sqrt(max(rows, columns))
     return math.sqrt(max(1, rows / columns))
 
 
-class Muon(Together):
+class Muon(MultiTensorOptimizer):
     """Steps by the orthogonalized momentum; for the matrices of hidden layers.
 
     Source: K. Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024; J. Liu et al., "Muon is
@@ -98,9 +98,8 @@ class Muon(Together):
         adjust_lr_fn: str | None = None,
     ):
         check_single(lr)
-        least = 0.0
         for name, value in (("Learning rate", lr), ("momentum", momentum), ("weight decay", weight_decay)):
-            if not least <= value:  # in this order, so that NaN is refused
+            if not value >= 0.0:  # not `value < 0`, which is False for NaN
                 raise ValueError(f"{name} should be >= 0 but is: {value}")
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
@@ -131,7 +130,7 @@ class Muon(Together):
         flags = _Flags(group["nesterov"], coefficients, float(group["eps"]), steps)
         jobs = []
         for p in parameters:
-            size = group["lr"] * _adjusted(group["adjust_lr_fn"], p.shape)
-            settings = (group["lr"], size, group["momentum"], group["weight_decay"])
+            adjusted_lr = group["lr"] * _lr_factor(group["adjust_lr_fn"], p.shape)
+            settings = (group["lr"], adjusted_lr, group["momentum"], group["weight_decay"])
             jobs.append(Job(_muon, flags, [number_of(value) for value in settings], [self._row_(p)], 2))
         return jobs

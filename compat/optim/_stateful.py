@@ -10,36 +10,37 @@ from compat._core.operators.multi_tensor import Job, write_recorded, write_toget
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import enable_grad, no_grad
 from compat._operators.create.factories import zeros_like
-from compat.optim._arithmetic import like, regularized
-from compat.optim.optimizer import Group, Together, is_zero, number_of, number_tensor, real_rows
+from compat._operators.pointwise.declare import as_dtype_of
+from compat.optim._arithmetic import regularized
+from compat.optim.optimizer import Group, MultiTensorOptimizer, is_zero, number_of, number_tensor, real_rows
 
 Arrays = Sequence[Any]
 
 
-#: Settings that state dicts of older versions may lack, with their defaults.
-_LATER = dict(
+#: The defaults of settings that state dicts of earlier versions may lack.
+_MISSING_DEFAULTS = dict(
     maximize=False, foreach=None, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False,
     amsgrad=False, momentum=0, centered=False,
 )  # fmt: skip
-#: Settings that older versions saved as numbers.
-_COUNTS = ("step", "mu_product", "eta", "mu")
+#: State that earlier versions saved as numbers.
+_NUMBERS = ("step", "mu_product", "eta", "mu")
 
 
 def count_in_tensors(state: Mapping[Any, Any]) -> None:
-    """Converts step counts and the like that were saved as numbers to tensors."""
-    for kept in state.values():
-        for name in _COUNTS:
-            if isinstance(kept.get(name), int | float):
-                kept[name] = number_tensor(kept[name])
+    """Converts step counts and similar values that were saved as numbers to tensors."""
+    for values in state.values():
+        for name in _NUMBERS:
+            if isinstance(values.get(name), int | float):
+                values[name] = number_tensor(values[name])
 
 
-class Stateful(Together):
-    """An optimizer whose state is a step count and tensors like the parameter, zero at first.
+class Stateful(MultiTensorOptimizer):
+    """An optimizer whose state is a step count and tensors like the parameter, initialized to zero.
 
     Attributes:
-        _rule: the update of one parameter: from parameter, step count, state tensors and gradient to their new values.
-        _settings: the names of its hyperparameters.
-        _state: the names of the state tensors, if these do not depend on the settings.
+        _rule_: the update of one parameter: from parameter, step count, state tensors and gradient to their new values.
+        _settings_: the names of its hyperparameters.
+        _state_: the names of the state tensors, if these do not depend on the settings.
     """
 
     _rule_: Any
@@ -47,7 +48,7 @@ class Stateful(Together):
     _state_: tuple[str, ...]
 
     @classmethod
-    def _kept_(cls, group: Group) -> tuple[str, ...]:
+    def _state_names_(cls, group: Group) -> tuple[str, ...]:
         """The names of the state tensors."""
         return cls._state_
 
@@ -56,10 +57,10 @@ class Stateful(Together):
         """The flags that change the update rule."""
         return Flags(group["maximize"], not is_zero(group["weight_decay"]))
 
-    def _start_(self, p: Any, group: Group, state: dict[str, Any]) -> None:
+    def _init_state_(self, p: Any, group: Group, state: dict[str, Any]) -> None:
         """Initializes the state of a parameter."""
         state["step"] = number_tensor()
-        for name in self._kept_(group):
+        for name in self._state_names_(group):
             state[name] = zeros_like(p.detach())
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -67,10 +68,10 @@ class Stateful(Together):
         count_in_tensors(self.state)
 
     def _setting_defaults_(self) -> dict[str, Any]:
-        return {name: value for name, value in _LATER.items() if name in self.defaults}
+        return {name: value for name, value in _MISSING_DEFAULTS.items() if name in self.defaults}
 
     @classmethod
-    def _numbers_(cls, group: Group) -> list[Any]:
+    def _setting_values_(cls, group: Group) -> list[Any]:
         values: list[Any] = []
         for name in cls._settings_:
             value = group[name]
@@ -80,22 +81,25 @@ class Stateful(Together):
     @classmethod
     def _job_(cls, group: Group, rows: list[list[Tensor]]) -> Job:
         """The job of the rule for rows of tensors."""
-        return Job(cls._rule_, cls._flags_(group), cls._numbers_(group), real_rows(rows), 2 + len(cls._kept_(group)))
+        outputs = 2 + len(cls._state_names_(group))
+        return Job(cls._rule_, cls._flags_(group), cls._setting_values_(group), real_rows(rows), outputs)
 
     def _group_jobs_(self, group: Group, parameters: list[Any]) -> list[Job]:
-        kept = self._kept_(group)
+        names = self._state_names_(group)
         rows = []
         for p in parameters:
             state = self.state[p]
             if not state:
-                self._start_(p, group, state)
-            rows.append([p, state["step"], *[state[name] for name in kept], p.grad])
+                self._init_state_(p, group, state)
+            rows.append([p, state["step"], *[state[name] for name in names], p.grad])
         return [self._job_(group, rows)]
 
 
-#: Settings of optimizers that their functions take one by one.
-_SEVERAL = dict(betas=("beta1", "beta2"), etas=("etaminus", "etaplus"), step_sizes=("step_size_min", "step_size_max"))
-#: The meanings of parameters of these functions whose default is None.
+#: Tuples among the settings, whose elements are parameters of the functions.
+_TUPLE_SETTINGS = dict(
+    betas=("beta1", "beta2"), etas=("etaminus", "etaplus"), step_sizes=("step_size_min", "step_size_max")
+)
+#: The types of parameters of the functions whose default is None.
 _TYPES = dict(foreach="bool | None", fused="bool | None", grad_scale="Tensor | None", found_inf="Tensor | None")
 _BOOLS = frozenset(["amsgrad", "centered", "maximize"])
 _STEP = """Writes a step of ``{0}`` into parameters and state of the caller; ``torch.optim.{1}.{1}``.
@@ -105,7 +109,7 @@ _STEP = """Writes a step of ``{0}`` into parameters and state of the caller; ``t
         state_steps: the step count of each, a tensor of one element.
         differentiable: whether gradients flow through the step.
 
-    The lists between are the state, the settings the optimizer's.
+    The other lists are the state; the settings are the optimizer's.
 
     Raises:
         RuntimeError: for step counts that are not tensors.
@@ -113,14 +117,14 @@ _STEP = """Writes a step of ``{0}`` into parameters and state of the caller; ``t
 
 
 def step_function(kind: type[Stateful], *, state: str, flags: str, settings: str, **fixed: Any) -> Callable[..., None]:
-    """The step of an optimizer as a function of lists that the caller owns.
+    """The step of an optimizer as a function of lists of parameters, gradients and state.
 
     Args:
-        kind: the optimizer.
-        state: the names of the lists of its state, in the plural: ``"exp_avgs exp_infs"``.
-        flags: parameters with a default, False or None.
-        settings: the keyword-only settings.
-        fixed: settings that are not parameters.
+        kind: the class of the optimizer.
+        state: the names of the lists of state, in the plural: ``"exp_avgs exp_infs"``.
+        flags: the names of parameters with the default False or None.
+        settings: the names of keyword-only settings.
+        fixed: values of settings that are not parameters.
     """
     name = kind.__name__.lower()
     lists = ["params", "grads", *state.split(), "state_steps"]
@@ -134,7 +138,7 @@ def step_function(kind: type[Stateful], *, state: str, flags: str, settings: str
         Parameter(n, Parameter.KEYWORD_ONLY, annotation="bool" if n in _BOOLS else "float") for n in settings.split()
     ]
     signature = Signature(parameters, return_annotation="None")
-    kept = {n.removeprefix("state_").removesuffix("_list").removesuffix("s"): n for n in lists[2:]}
+    list_of = {n.removeprefix("state_").removesuffix("_list").removesuffix("s"): n for n in lists[2:]}
 
     def step(*args: Any, **kwargs: Any) -> None:
         try:
@@ -142,13 +146,15 @@ def step_function(kind: type[Stateful], *, state: str, flags: str, settings: str
         except TypeError as error:
             raise TypeError(f"{name}(): {error}") from None
         bound.apply_defaults()
-        given = bound.arguments | fixed
-        if not all(isinstance(t, Tensor) for t in given["state_steps"]):
+        values = bound.arguments | fixed
+        if not all(isinstance(t, Tensor) for t in values["state_steps"]):
             raise RuntimeError("API has changed, `state_steps` argument must contain a list of singleton tensors")
-        group = given | {n: tuple(given[p] for p in parts) for n, parts in _SEVERAL.items() if parts[0] in given}
-        columns = [given["params"], *[given[kept[n]] for n in ("step", *kind._kept_(group))], given["grads"]]
-        if given["params"]:
-            write_jobs([kind._job_(group, [list(row) for row in zip(*columns)])], given["differentiable"])
+        tuples = {n: parts for n, parts in _TUPLE_SETTINGS.items() if parts[0] in values}
+        group = values | {n: tuple(values[p] for p in parts) for n, parts in tuples.items()}
+        state_lists = [list_of[n] for n in ("step", *kind._state_names_(group))]
+        columns = [values[n] for n in ("params", *state_lists, "grads")]
+        if values["params"]:
+            write_jobs([kind._job_(group, [list(row) for row in zip(*columns)])], values["differentiable"])
 
     step.__signature__ = signature  # type: ignore[attr-defined]
     step.__name__ = step.__qualname__ = name
@@ -184,8 +190,8 @@ class DecoupledFlags(NamedTuple):
 
 
 def decayed(flags: Any, p: Any, grad: Any, lr: Any, weight_decay: Any) -> tuple[Any, Any]:
-    """Parameter and gradient, one of them after weight decay."""
+    """Parameter and gradient, with decoupled weight decay of the parameter or with weight decay in the gradient."""
     if not flags.decoupled:
         return p, regularized(grad, p, weight_decay, flags)
     grad = -grad if flags.maximize else grad
-    return (p * like(1 - lr * weight_decay, p) if flags.decay else p), grad
+    return (p * as_dtype_of(1 - lr * weight_decay, p) if flags.decay else p), grad

@@ -1,10 +1,11 @@
-"""Adadelta: steps in the parameter's own units."""
+"""Adadelta: steps in the units of the parameter."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from compat.optim._arithmetic import like, regularized
+from compat._operators.pointwise.declare import as_dtype_of
+from compat.optim._arithmetic import regularized
 from compat.optim._stateful import Arrays, Flags, Stateful, step_function
 from compat.optim.optimizer import check_least, check_lr, check_setting
 from funcgrad import numpy as np
@@ -12,16 +13,16 @@ from funcgrad import numpy as np
 
 def _adadelta(flags: Flags, numbers: Arrays, row: Arrays) -> list[Any]:
     lr, rho, eps, weight_decay = numbers
-    p, step, square, moved, grad = row
+    p, step, square, square_delta, grad = row
     grad = regularized(grad, p, weight_decay, flags)
-    square = like(rho, p) * square + like(1 - rho, p) * grad * grad
-    delta = np.sqrt(moved + like(eps, p)) / np.sqrt(square + like(eps, p)) * grad
-    moved = like(rho, p) * moved + like(1 - rho, p) * delta * delta
-    return [p - like(lr, p) * delta, step + 1, square, moved]
+    square = as_dtype_of(rho, p) * square + as_dtype_of(1 - rho, p) * grad * grad
+    delta = np.sqrt(square_delta + as_dtype_of(eps, p)) / np.sqrt(square + as_dtype_of(eps, p)) * grad
+    square_delta = as_dtype_of(rho, p) * square_delta + as_dtype_of(1 - rho, p) * delta * delta
+    return [p - as_dtype_of(lr, p) * delta, step + 1, square, square_delta]
 
 
 class Adadelta(Stateful):
-    """Steps whose units are the parameter's: the root mean square of past steps over that of past gradients.
+    """Scales the gradient by the root mean square of past steps over that of past gradients.
 
     Source: M. D. Zeiler, "ADADELTA: an adaptive learning rate method", 2012.
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from compat._core.transforms.grad_mode import no_grad
 from compat._operators.create.factories import full_like
+from compat._operators.pointwise.declare import as_dtype_of
 from compat._operators.sparse.conversion import sparse_coo_tensor
-from compat.optim._arithmetic import like, regularized, wide
+from compat.optim._arithmetic import regularized, wide
 from compat.optim._stateful import Arrays, Flags, Stateful, step_function
 from compat.optim.optimizer import Group, check_fused, check_least, check_lr, is_zero, number_tensor
 from funcgrad import numpy as np
@@ -20,7 +21,7 @@ def _adagrad(flags: Flags, numbers: Arrays, row: Arrays) -> list[Any]:
     grad = regularized(grad, p, weight_decay, flags)
     total = total + grad * grad
     rate = lr / (1 + (wide(step) - 1) * lr_decay)
-    return [p - like(rate, p) * (grad / (np.sqrt(total) + like(eps, p))), step, total]
+    return [p - as_dtype_of(rate, p) * (grad / (np.sqrt(total) + as_dtype_of(eps, p))), step, total]
 
 
 class Adagrad(Stateful):
@@ -85,7 +86,7 @@ class Adagrad(Stateful):
         )  # fmt: skip
         for group in self.param_groups:
             for p in group["params"]:
-                self._start_(p, group, self.state[p])
+                self._init_state_(p, group, self.state[p])
 
     def _sparse_step_(self, group: Group, parameters: list[Any]) -> None:
         if not is_zero(group["weight_decay"]):
@@ -100,7 +101,7 @@ class Adagrad(Stateful):
                 root = state["sum"].sparse_mask(grad)._values().sqrt().add(group["eps"])
                 p.add_(sparse_coo_tensor(grad._indices(), grad._values() / root, grad.shape), alpha=-rate)
 
-    def _start_(self, p: Any, group: Group, state: dict[str, Any]) -> None:
+    def _init_state_(self, p: Any, group: Group, state: dict[str, Any]) -> None:
         first = group["initial_accumulator_value"]
         state["step"] = number_tensor()
         state["sum"] = full_like(p.detach(), complex(first, first) if p.is_complex() else first)

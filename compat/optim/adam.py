@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from compat._core.tensor.tensor import Tensor
-from compat.optim._arithmetic import like, wide
+from compat._operators.pointwise.declare import as_dtype_of
+from compat.optim._arithmetic import wide
 from compat.optim._stateful import Arrays, Stateful, decayed, step_function
 from compat.optim.optimizer import Group, check_fused, check_least, check_lr, check_setting, is_zero
 from funcgrad import numpy as np
@@ -24,13 +25,13 @@ def _adam(flags: _Flags, numbers: Arrays, row: Arrays) -> list[Any]:
     p, step, mean, square, *_, grad = row
     step = step + 1
     p, grad = decayed(flags, p, grad, lr, weight_decay)
-    mean = mean + like(1 - beta1, p) * (grad - mean)
-    square = like(beta2, p) * square + like(1 - beta2, p) * grad * grad
+    mean = mean + as_dtype_of(1 - beta1, p) * (grad - mean)
+    square = as_dtype_of(beta2, p) * square + as_dtype_of(1 - beta2, p) * grad * grad
     correction1 = 1 - beta1 ** wide(step)
     correction2 = 1 - beta2 ** wide(step)
     largest = np.maximum(row[4], square) if flags.amsgrad else square
-    denominator = np.sqrt(largest) / like(np.sqrt(correction2), p) + like(eps, p)
-    p = p - like(lr / correction1, p) * (mean / denominator)
+    denominator = np.sqrt(largest) / as_dtype_of(np.sqrt(correction2), p) + as_dtype_of(eps, p)
+    p = p - as_dtype_of(lr / correction1, p) * (mean / denominator)
     return [p, step, mean, square, largest] if flags.amsgrad else [p, step, mean, square]
 
 
@@ -105,7 +106,7 @@ class Adam(Stateful):
         raise RuntimeError("Adam does not support sparse gradients, please consider SparseAdam instead")
 
     @classmethod
-    def _kept_(cls, group: Group) -> tuple[str, ...]:
+    def _state_names_(cls, group: Group) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
 
     @classmethod

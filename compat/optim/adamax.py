@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.optim._arithmetic import like, regularized, wide
+from compat._operators.pointwise.declare import as_dtype_of
+from compat.optim._arithmetic import regularized, wide
 from compat.optim._stateful import Arrays, Flags, Stateful, step_function
 from compat.optim.adam import check_moments
 from compat.optim.optimizer import check_lr
@@ -16,10 +17,10 @@ def _adamax(flags: Flags, numbers: Arrays, row: Arrays) -> list[Any]:
     p, step, mean, largest, grad = row
     step = step + 1
     grad = regularized(grad, p, weight_decay, flags)
-    mean = mean + like(1 - beta1, p) * (grad - mean)
-    largest = np.maximum(like(beta2, p) * largest, np.abs(grad) + like(eps, p))
+    mean = mean + as_dtype_of(1 - beta1, p) * (grad - mean)
+    largest = np.maximum(as_dtype_of(beta2, p) * largest, np.abs(grad) + as_dtype_of(eps, p))
     rate = lr / (1 - beta1 ** wide(step))
-    return [p - like(rate, p) * (mean / largest), step, mean, largest]
+    return [p - as_dtype_of(rate, p) * (mean / largest), step, mean, largest]
 
 
 class Adamax(Stateful):

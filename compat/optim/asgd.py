@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from compat._core.tensor.tensor import Tensor
-from compat.optim._arithmetic import like, regularized, wide
+from compat._operators.pointwise.declare import as_dtype_of
+from compat.optim._arithmetic import regularized, wide
 from compat.optim._stateful import Arrays, Flags, Stateful, step_function
 from compat.optim.optimizer import Group, check_least, check_lr, number_tensor
 from funcgrad import numpy as np
@@ -16,10 +17,10 @@ def _asgd(flags: Flags, numbers: Arrays, row: Arrays) -> list[Any]:
     p, step, eta, mu, mean, grad = row
     step = step + 1
     grad = regularized(grad, p, weight_decay, flags)
-    p = p * like(1 - lambd * wide(eta), p) - like(eta, p) * grad
-    mean = np.where(mu == 1, p, mean + (p - mean) * like(mu, p))
+    p = p * as_dtype_of(1 - lambd * wide(eta), p) - as_dtype_of(eta, p) * grad
+    mean = np.where(mu == 1, p, mean + (p - mean) * as_dtype_of(mu, p))
     new_eta = lr / (1 + lambd * lr * wide(step)) ** alpha
-    return [p, step, like(new_eta, eta), like(1 / np.maximum(wide(step) - t0, 1.0), mu), mean]
+    return [p, step, as_dtype_of(new_eta, eta), as_dtype_of(1 / np.maximum(wide(step) - t0, 1.0), mu), mean]
 
 
 class ASGD(Stateful):
@@ -31,7 +32,7 @@ class ASGD(Stateful):
     Args:
         params: the parameters, or groups of them.
         lr: the initial learning rate.
-        lambd: the decay of the parameter at each step.
+        lambd: the decay of the parameter per step.
         alpha: the exponent of the learning rate's decay.
         t0: the step at which averaging starts.
         weight_decay: the factor of the parameter that is added to its gradient.
@@ -78,8 +79,8 @@ class ASGD(Stateful):
             ),
         )  # fmt: skip
 
-    def _start_(self, p: Any, group: Group, state: dict[str, Any]) -> None:
-        super()._start_(p, group, state)
+    def _init_state_(self, p: Any, group: Group, state: dict[str, Any]) -> None:
+        super()._init_state_(p, group, state)
         lr = group["lr"]
         state["eta"] = lr.detach().clone() if isinstance(lr, Tensor) else number_tensor(lr)
         state["mu"] = number_tensor(1.0)

@@ -14,9 +14,9 @@ from compat.optim.optimizer import Optimizer, check_lr, real
 
 
 class LBFGS(Optimizer):
-    """Minimizes a function by its gradients, with a limited-memory estimate of the inverse Hessian.
+    """Minimizes a loss by its gradients, with a limited-memory estimate of the inverse Hessian.
 
-    ``step`` needs a closure that computes the loss and its gradients anew; it is called several times a step.
+    ``step`` needs a closure that recomputes the loss and its gradients; it is called several times per step.
 
     Source: J. Nocedal and S. J. Wright, "Numerical Optimization", 2nd ed. (2006), algorithms 7.4, 3.5 and 3.6.
 
@@ -25,8 +25,8 @@ class LBFGS(Optimizer):
         lr: the step length along a direction, or the first trial of the line search.
         max_iter: the maximum number of iterations per step.
         max_eval: the maximum number of closure calls per step; ``max_iter * 5 // 4`` by default.
-        tolerance_grad: the step ends when all elements of the gradient are smaller.
-        tolerance_change: the step ends when the change of loss or parameters is smaller.
+        tolerance_grad: the magnitude of all elements of the gradient at which a step ends.
+        tolerance_change: the change of the loss or the parameters at which a step ends.
         history_size: the number of stored gradient changes.
         line_search_fn: ``"strong_wolfe"``, or None for steps of ``lr``.
 
@@ -84,13 +84,13 @@ class LBFGS(Optimizer):
             p.add_(direction[start : start + p.numel()].view_as(p), alpha=float(t))
             start += p.numel()
 
-    def _try_(self, closure: Callable[[], Any], at: list[Any], t: Any, direction: Any) -> tuple[float, Any]:
-        """Loss and gradient at a point along a direction; the parameters are restored."""
+    def _try_(self, closure: Callable[[], Any], origin: list[Any], t: Any, direction: Any) -> tuple[float, Any]:
+        """Loss and gradient at a point along a direction; the parameters are restored to ``origin``."""
         self._move_(t, direction)
         loss = float(closure())
         gradient = self._gradient_()
-        for p, was in zip(self._params, at):
-            p.copy_(was)
+        for p, value in zip(self._params, origin):
+            p.copy_(value)
         return loss, gradient
 
     def _direction_(self, state: dict[str, Any], gradient: Any, history: int) -> Any:
@@ -103,8 +103,8 @@ class LBFGS(Optimizer):
         dirs, steps, ro = state["old_dirs"], state["old_stps"], state["ro"]
         if ys > 1e-10:
             if len(dirs) == history:
-                for kept in (dirs, steps, ro):
-                    kept.pop(0)
+                for history_of in (dirs, steps, ro):
+                    history_of.pop(0)
             dirs.append(y)
             steps.append(s)
             ro.append(1.0 / ys)
@@ -140,7 +140,7 @@ class LBFGS(Optimizer):
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
         first = closure()
-        loss = before = float(first)
+        loss = previous_loss = float(first)
         calls = 1
         state["func_evals"] += 1
         gradient = self._gradient_()
@@ -149,7 +149,7 @@ class LBFGS(Optimizer):
         for n in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
             d = self._direction_(state, gradient, group["history_size"])
-            state["prev_flat_grad"], before = gradient, loss
+            state["prev_flat_grad"], previous_loss = gradient, loss
             t = group["lr"]
             if state["n_iter"] == 1:
                 t = min(1.0, 1.0 / _number(gradient.abs().sum())) * t
@@ -157,35 +157,35 @@ class LBFGS(Optimizer):
             state.update(d=d, t=float(t))
             if slope > -tolerance:
                 break
-            made = 0
+            trials = 0
             if search is not None:
-                at = [p.clone() for p in self._params]
-                probe = lambda t, at=at, d=d: self._try_(closure, at, t, d)
+                origin = [p.clone() for p in self._params]
+                probe = lambda t, origin=origin, d=d: self._try_(closure, origin, t, d)
                 start = Point(0.0, loss, gradient, slope)
-                t, loss, gradient, made = strong_wolfe(probe, t, d, start, tolerance, group["max_eval"] - calls)
+                t, loss, gradient, trials = strong_wolfe(probe, t, d, start, tolerance, group["max_eval"] - calls)
                 self._move_(t, d)
                 state["t"] = float(t)
             else:
                 self._move_(t, d)
                 if n != group["max_iter"]:
-                    loss, made = float(closure()), 1
+                    loss, trials = float(closure()), 1
                     gradient = self._gradient_()
-            calls += made
-            state["func_evals"] += made
+            calls += trials
+            state["func_evals"] += trials
             done = float(gradient.abs().max()) <= group["tolerance_grad"] or calls >= group["max_eval"]
-            if done or float(d.mul(float(t)).abs().max()) <= tolerance or abs(loss - before) < tolerance:
+            if done or float(d.mul(float(t)).abs().max()) <= tolerance or abs(loss - previous_loss) < tolerance:
                 break
-        state["prev_loss"] = before
+        state["prev_loss"] = previous_loss
         return first
 
 
 def _number(t: Any) -> Any:
-    """A tensor as a number in whose dtype results with Python numbers are computed."""
+    """A 0-d tensor as a NumPy scalar, whose results with Python numbers keep its dtype."""
     return t.numpy()[()]
 
 
 class Point(NamedTuple):
-    """A point on a line: its position, the loss, the gradient, the directional derivative."""
+    """A point of a line search: its position, the loss, the gradient, the directional derivative."""
 
     t: Any
     loss: float
@@ -195,25 +195,25 @@ class Point(NamedTuple):
 
 @np.errstate(all="ignore")
 def _cubic(a: Point, b: Point, low: Any, high: Any) -> Any:
-    """The minimum, between two bounds, of the cubic interpolating two points with their slopes; of a line, a bound."""
+    """The minimum, within two bounds, of the cubic interpolation of two points; the middle if it has no minimum."""
     d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
     square = d1**2 - a.slope * b.slope
     if square < 0:
         return (low + high) / 2.0
     d2 = np.sqrt(square)
     if a.t <= b.t:
-        place = b.t - (b.t - a.t) * ((b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2))
+        position = b.t - (b.t - a.t) * ((b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2))
     else:
-        place = a.t - (a.t - b.t) * ((a.slope + d2 - d1) / (a.slope - b.slope + 2 * d2))
-    return min(max(place, low), high)
+        position = a.t - (a.t - b.t) * ((a.slope + d2 - d1) / (a.slope - b.slope + 2 * d2))
+    return min(max(position, low), high)
 
 
 #: The constants of the sufficient decrease and curvature conditions.
-_ENOUGH, _FLAT = 1e-4, 0.9
+_DECREASE, _CURVATURE = 1e-4, 0.9
 
 
 def strong_wolfe(
-    probe: Callable[[Any], tuple[float, Any]], t: Any, d: Any, start: Point, tolerance: float, most: int
+    probe: Callable[[Any], tuple[float, Any]], t: Any, d: Any, start: Point, tolerance: float, max_trials: int
 ) -> tuple[Any, float, Any, int]:
     """Searches along a line for a point that satisfies the strong Wolfe conditions.
 
@@ -223,7 +223,7 @@ def strong_wolfe(
         d: the direction.
         start: the point at position zero.
         tolerance: the bracket length at which the search ends.
-        most: the maximum number of evaluations after the first.
+        max_trials: the maximum number of evaluations after the first.
 
     Returns:
         The position, its loss and gradient, and the number of evaluations.
@@ -237,51 +237,54 @@ def strong_wolfe(
         loss, gradient = probe(t)
         return Point(t, loss, gradient, _number(gradient.dot(d)))
 
-    high = lambda p: p.loss > start.loss + _ENOUGH * p.t * start.slope
-    flat = lambda p: abs(p.slope) <= -_FLAT * start.slope
-    before, now = start, at(t)
+    too_high = lambda p: p.loss > start.loss + _DECREASE * p.t * start.slope
+    flat = lambda p: abs(p.slope) <= -_CURVATURE * start.slope
+    previous, current = start, at(t)
     bracket: list[Point] = []
     trials = 0
-    while trials < most and not bracket:
-        rising = high(now) or (trials > 1 and now.loss >= before.loss)
-        if not rising and flat(now):
-            return now.t, now.loss, now.gradient, calls
-        if rising or now.slope >= 0:
-            bracket = [before, now]
+    while trials < max_trials and not bracket:
+        rising = too_high(current) or (trials > 1 and current.loss >= previous.loss)
+        if not rising and flat(current):
+            return current.t, current.loss, current.gradient, calls
+        if rising or current.slope >= 0:
+            bracket = [previous, current]
             break
-        place = _cubic(before, now, now.t + 0.01 * (now.t - before.t), now.t * 10)
-        before, now = now, at(place)
+        position = _cubic(previous, current, current.t + 0.01 * (current.t - previous.t), current.t * 10)
+        previous, current = current, at(position)
         trials += 1
-    bracket = bracket or [start, now]
-    best = _narrowed(bracket, at, high, flat, size, tolerance, most - trials)
+    bracket = bracket or [start, current]
+    best = _zoom(bracket, at, too_high, flat, size, tolerance, max_trials - trials)
     return best.t, best.loss, best.gradient, calls
 
 
-def _narrowed(
+def _zoom(
     bracket: list[Point],
     at: Callable[[Any], Point],
-    high: Callable[[Point], bool],
+    too_high: Callable[[Point], bool],
     flat: Callable[[Point], bool],
     size: float,
     tolerance: float,
     trials: int,
 ) -> Point:
-    """The best place within a bracket that holds one: the cubic's lowest, unless that keeps to an edge."""
+    """Shrinks a bracket to a point that satisfies the conditions, or to the best one found.
+
+    Each trial is the minimum of the cubic interpolation, moved away from an end that two trials in a row were close to.
+    """
     best, other = sorted(bracket, key=lambda p: p.loss)
     stuck = False
     for _ in range(trials):
         if abs(other.t - best.t) * size < tolerance:
             break
-        low, top = min(best.t, other.t), max(best.t, other.t)
-        t = _cubic(best, other, low, top)
-        edge = 0.1 * (top - low)
-        near = min(top - t, t - low) < edge
-        if near and (stuck or t >= top or t <= low):
-            t = top - edge if abs(t - top) < abs(t - low) else low + edge
-            near = False
-        stuck = near
+        low, high = min(best.t, other.t), max(best.t, other.t)
+        t = _cubic(best, other, low, high)
+        margin = 0.1 * (high - low)
+        near_end = min(high - t, t - low) < margin
+        if near_end and (stuck or t >= high or t <= low):
+            t = high - margin if abs(t - high) < abs(t - low) else low + margin
+            near_end = False
+        stuck = near_end
         new = at(t)
-        if high(new) or new.loss >= best.loss:
+        if too_high(new) or new.loss >= best.loss:
             best, other = (new, best) if new.loss < best.loss else (best, new)
             continue
         if flat(new):

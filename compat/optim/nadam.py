@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.optim._arithmetic import like, wide
+from compat._operators.pointwise.declare import as_dtype_of
+from compat.optim._arithmetic import wide
 from compat.optim._stateful import Arrays, DecoupledFlags, Stateful, decayed, step_function
 from compat.optim.adam import check_moments
 from compat.optim.optimizer import Group, check_least, check_lr, number_tensor
@@ -16,14 +17,14 @@ def _nadam(flags: DecoupledFlags, numbers: Arrays, row: Arrays) -> list[Any]:
     p, step, product, mean, square, grad = row
     step = step + 1
     p, grad = decayed(flags, p, grad, lr, weight_decay)
-    now = beta1 * (1 - 0.5 * 0.96 ** (wide(step) * momentum_decay))
-    following = beta1 * (1 - 0.5 * 0.96 ** ((wide(step) + 1) * momentum_decay))
-    product = product * like(now, product)
-    mean = mean + like(1 - beta1, p) * (grad - mean)
-    square = like(beta2, p) * square + like(1 - beta2, p) * grad * grad
-    denominator = np.sqrt(square / like(1 - beta2 ** wide(step), p)) + like(eps, p)
-    p = p - like(lr * (1 - now) / (1 - wide(product)), p) * (grad / denominator)
-    p = p - like(lr * following / (1 - wide(product) * following), p) * (mean / denominator)
+    mu = beta1 * (1 - 0.5 * 0.96 ** (wide(step) * momentum_decay))
+    next_mu = beta1 * (1 - 0.5 * 0.96 ** ((wide(step) + 1) * momentum_decay))
+    product = product * as_dtype_of(mu, product)
+    mean = mean + as_dtype_of(1 - beta1, p) * (grad - mean)
+    square = as_dtype_of(beta2, p) * square + as_dtype_of(1 - beta2, p) * grad * grad
+    denominator = np.sqrt(square / as_dtype_of(1 - beta2 ** wide(step), p)) + as_dtype_of(eps, p)
+    p = p - as_dtype_of(lr * (1 - mu) / (1 - wide(product)), p) * (grad / denominator)
+    p = p - as_dtype_of(lr * next_mu / (1 - wide(product) * next_mu), p) * (mean / denominator)
     return [p, step, product, mean, square]
 
 
@@ -82,8 +83,8 @@ class NAdam(Stateful):
 
     _flags_ = DecoupledFlags.of
 
-    def _start_(self, p: Any, group: Group, state: dict[str, Any]) -> None:
-        super()._start_(p, group, state)
+    def _init_state_(self, p: Any, group: Group, state: dict[str, Any]) -> None:
+        super()._init_state_(p, group, state)
         state["mu_product"] = number_tensor(1.0)
 
 

@@ -19,7 +19,7 @@ from compat._operators.create.factories import full
 from compat._operators.view.complex_views import view_as_real
 from compat.nn.modules.module import clear_grad
 from compat.nn.modules.utils import typename
-from compat.optim._hyperparameters import Given
+from compat.optim._hyperparameters import Hyperparameter
 from funcgrad import runtime
 from funcgrad.core.errors import explained
 
@@ -77,7 +77,7 @@ class Optimizer:
         state: the state of each parameter.
 
     Raises:
-        TypeError, ValueError: if there are no parameters, or they are not leaf tensors, or duplicated.
+        TypeError, ValueError: if there are no parameters, or if they are duplicated or not leaf tensors.
     """
 
     param_groups: list[Group]
@@ -107,20 +107,20 @@ class Optimizer:
         """Adds a parameter group; missing settings are the defaults.
 
         Raises:
-            TypeError, ValueError: if it is not a dictionary, or its parameters are not leaf tensors or in a group
-                already.
+            TypeError, ValueError: if ``param_group`` is not a dictionary, or if its parameters are not leaf tensors or
+                belong to a group already.
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
-        given = param_group["params"]
-        if isinstance(given, Tensor):
-            given = [given]
-        elif isinstance(given, set):
+        params = param_group["params"]
+        if isinstance(params, Tensor):
+            params = [params]
+        elif isinstance(params, set):
             raise TypeError(
                 "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
                 "sets will change between runs. Please use a list instead."
             )
-        names, parameters = _named(list(given))
+        names, parameters = _split_names(list(params))
         for parameter in parameters:
             if not isinstance(parameter, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(parameter)}")
@@ -159,7 +159,7 @@ class Optimizer:
         """Updates the parameters; defined by subclasses.
 
         Args:
-            closure: recomputes the loss and the gradients; called first.
+            closure: a function that recomputes the loss and the gradients, called first.
 
         Returns:
             The result of ``closure``, or None.
@@ -212,7 +212,7 @@ class Optimizer:
         for key, value in state_dict["state"].items():
             if key in owners:
                 group = next(g for g in saved if key in g["params"])
-                state[owners[key]] = _fitted(value, owners[key], group)
+                state[owners[key]] = _cast_state(value, owners[key], group)
             else:
                 state[key] = value
         for group, old in zip(saved, groups):
@@ -237,7 +237,7 @@ class Optimizer:
                 group.setdefault(name, value)
 
     def _setting_defaults_(self) -> dict[str, Any]:
-        """The settings that groups saved by an older version may lack."""
+        """The defaults of settings that groups saved by an earlier version may lack."""
         return {}
 
     # ---------------------------------------------------------------- hooks
@@ -246,7 +246,7 @@ class Optimizer:
         return list(getattr(self, name).values())
 
     def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
-        """Calls ``hook(optimizer, args, kwargs)`` before each step; it may return other arguments."""
+        """Calls ``hook(optimizer, args, kwargs)`` before each step; its result, if not None, replaces the arguments."""
         return _register(self._optimizer_step_pre_hooks, hook)  # type: ignore[attr-defined]
 
     def register_step_post_hook(self, hook: Hook) -> RemovableHandle:
@@ -254,20 +254,19 @@ class Optimizer:
         return _register(self._optimizer_step_post_hooks, hook)  # type: ignore[attr-defined]
 
     def register_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Calls ``hook(optimizer)`` before it is saved."""
+        """Calls ``hook(optimizer)`` before ``state_dict``."""
         return _register(self._optimizer_state_dict_pre_hooks, hook, prepend)  # type: ignore[attr-defined]
 
     def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Calls ``hook(optimizer, state_dict)`` after ``state_dict``; its result, if not None, replaces the
-        dictionary."""
+        """Calls ``hook(optimizer, state_dict)`` after ``state_dict``; a result that is not None replaces the result."""
         return _register(self._optimizer_state_dict_post_hooks, hook, prepend)  # type: ignore[attr-defined]
 
     def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Calls ``hook(optimizer, state_dict)`` before loading; its result, if not None, is loaded instead."""
+        """Calls ``hook(optimizer, state_dict)`` before loading; a result that is not None is loaded instead."""
         return _register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)  # type: ignore[attr-defined]
 
     def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Calls ``hook(optimizer)`` after it was loaded."""
+        """Calls ``hook(optimizer)`` after loading."""
         return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
@@ -312,37 +311,37 @@ def _wrap_step(cls: type) -> None:
     cls.step = hooked  # type: ignore[attr-defined]
 
 
-def _named(given: list[Any]) -> tuple[list[str], list[Any]]:
-    """Names, if there are any, and parameters."""
-    pairs = [entry for entry in given if isinstance(entry, tuple)]
+def _split_names(params: list[Any]) -> tuple[list[str], list[Any]]:
+    """The names of named parameters, or none, and the parameters."""
+    pairs = [entry for entry in params if isinstance(entry, tuple)]
     if not pairs:
-        return [], given
-    if len(pairs) != len(given):
+        return [], params
+    if len(pairs) != len(params):
         raise ValueError("all optimizer params should be with/without names. Some param names are missing")
     return [name for name, _ in pairs], [parameter for _, parameter in pairs]
 
 
-def _fitted(value: Any, parameter: Tensor, group: Group, key: Any = None) -> Any:
-    """Saved state of a parameter, cast to its dtype; a step count is not cast."""
+def _cast_state(value: Any, parameter: Tensor, group: Group, key: Any = None) -> Any:
+    """Saved state of a parameter, cast to its dtype except for step counts."""
     if isinstance(value, Tensor):
         if key == "step":
             return value.to(dtypes.float32) if group.get("capturable") or group.get("fused") else value
         return value.to(parameter.dtype) if parameter.is_floating_point() else value
     if isinstance(value, dict):
-        return {k: _fitted(v, parameter, group, k) for k, v in value.items()}
+        return {k: _cast_state(v, parameter, group, k) for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str):
-        return type(value)(_fitted(v, parameter, group) for v in value)  # type: ignore[call-arg]
+        return type(value)(_cast_state(v, parameter, group) for v in value)  # type: ignore[call-arg]
     return value
 
 
-class Together(Optimizer):
+class MultiTensorOptimizer(Optimizer):
     """An optimizer that updates all parameters by one program, composed of the jobs of each group."""
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters.
 
         Args:
-            closure: recomputes the loss and the gradients; called first.
+            closure: a function that recomputes the loss and the gradients, called first.
 
         Returns:
             The result of ``closure``, or None.
@@ -367,9 +366,9 @@ class Together(Optimizer):
         jobs: list[Job] = []
         for group in self.param_groups:
             parameters = [p for p in group["params"] if p.grad is not None]
-            rows = [p for p in parameters if p.grad.__class__ is not Tensor and p.grad.is_sparse]
-            if rows:
-                self._sparse_step_(group, rows)
+            sparse = [p for p in parameters if p.grad.__class__ is not Tensor and p.grad.is_sparse]
+            if sparse:
+                self._sparse_step_(group, sparse)
                 parameters = [p for p in parameters if not p.grad.is_sparse]
             if parameters:
                 jobs += self._group_jobs_(group, parameters)
@@ -399,7 +398,7 @@ def check_setting(name: str, value: Any, valid: bool) -> None:
 
 def check_least(name: str, value: Any, least: float = 0.0) -> None:
     """Raises an error for a setting that is less than the minimum, or NaN."""
-    check_setting(name, value, least <= value)  # in this order, so that NaN is refused
+    check_setting(name, value, least <= value)  # not `not value < least`, which is True for NaN
 
 
 def check_lr(lr: Any, foreach: bool | None = None, capturable: bool = True) -> None:
@@ -433,7 +432,7 @@ def number_of(value: Any) -> Any:
     """A setting as an argument of a program: a 0-d tensor, or a float."""
     if isinstance(value, Tensor):
         return value.reshape(()) if value.dim() else value
-    return value if type(value) is Given else float(value)
+    return value if type(value) is Hyperparameter else float(value)
 
 
 def real_rows(rows: list[list[Tensor]]) -> list[list[Tensor]]:
@@ -449,7 +448,7 @@ def real(t: Tensor) -> Tensor:
 
 
 def number_tensor(value: float = 0.0) -> Tensor:
-    """A step count, or another number that changes with the steps, in float32; equal ones share a buffer at first."""
+    """A step count, or another number that changes with the steps, as a float32 tensor."""
     return full((), float(value), dtype=dtypes.float32)
 
 
@@ -457,7 +456,7 @@ def number_tensor(value: float = 0.0) -> Tensor:
 
 
 def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a ``step`` record operations only where the optimizer was made with ``differentiable=True``."""
+    """Makes ``step`` record operations only if the optimizer has the setting ``differentiable=True``."""
 
     @functools.wraps(func)
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -470,6 +469,5 @@ def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]
 def _default_to_fused_or_foreach(
     params: list[Tensor], differentiable: bool, use_fused: bool = False
 ) -> tuple[bool, bool]:
-    """Whether to take the fused implementation of a step, and whether the one of many tensors, where neither was asked
-    for: neither on a CPU."""
+    """The defaults of ``fused`` and ``foreach``; False, as in PyTorch on a CPU."""
     return False, False

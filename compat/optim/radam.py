@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.optim._arithmetic import like, wide
+from compat._operators.pointwise.declare import as_dtype_of
+from compat.optim._arithmetic import wide
 from compat.optim._stateful import Arrays, DecoupledFlags, Stateful, decayed, step_function
 from compat.optim.adam import check_moments
 from compat.optim.optimizer import check_lr
@@ -17,17 +18,17 @@ def _radam(flags: DecoupledFlags, numbers: Arrays, row: Arrays) -> list[Any]:
     step = step + 1
     count = wide(step)
     p, grad = decayed(flags, p, grad, lr, weight_decay)
-    mean = mean + like(1 - beta1, p) * (grad - mean)
-    square = like(beta2, p) * square + like(1 - beta2, p) * grad * grad
+    mean = mean + as_dtype_of(1 - beta1, p) * (grad - mean)
+    square = as_dtype_of(beta2, p) * square + as_dtype_of(1 - beta2, p) * grad * grad
     correction2 = 1 - beta2**count
-    longest = 2 / (1 - beta2) - 1
-    length = longest - 2 * count * beta2**count / correction2
-    enough = length > 5
-    known = np.where(enough, length, 6.0)  # the unused branch must not take the root of a negative number
-    ratio = (known - 4) * (known - 2) * longest / ((longest - 4) * (longest - 2) * known)
-    scaled = like(np.sqrt(ratio) * np.sqrt(correction2), p) / (np.sqrt(square) + like(eps, p))
-    corrected = mean / like(1 - beta1**count, p)
-    return [p - like(lr, p) * corrected * np.where(enough, scaled, like(1.0, p)), step, mean, square]
+    rho_inf = 2 / (1 - beta2) - 1
+    rho = rho_inf - 2 * count * beta2**count / correction2
+    tractable = rho > 5
+    safe = np.where(tractable, rho, 6.0)  # the unused branch must not take the root of a negative number
+    ratio = (safe - 4) * (safe - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * safe)
+    scaled = as_dtype_of(np.sqrt(ratio) * np.sqrt(correction2), p) / (np.sqrt(square) + as_dtype_of(eps, p))
+    corrected = mean / as_dtype_of(1 - beta1**count, p)
+    return [p - as_dtype_of(lr, p) * corrected * np.where(tractable, scaled, as_dtype_of(1.0, p)), step, mean, square]
 
 
 class RAdam(Stateful):
@@ -37,7 +38,7 @@ class RAdam(Stateful):
 
     Args:
         params, lr, betas, eps, weight_decay, maximize, differentiable, foreach, capturable: as for ``Adam``.
-        decoupled_weight_decay: whether to decay the parameter itself.
+        decoupled_weight_decay: whether to decay the parameter itself, as ``AdamW`` does.
 
     Raises:
         ValueError: for settings out of range.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from compat.optim._arithmetic import like, regularized
+from compat._operators.pointwise.declare import as_dtype_of
+from compat.optim._arithmetic import regularized
 from compat.optim._stateful import Arrays, Stateful, step_function
 from compat.optim.optimizer import Group, check_least, check_lr, is_zero
 from funcgrad import numpy as np
@@ -19,18 +20,18 @@ class _RMSpropFlags(NamedTuple):
 
 def _rmsprop(flags: _RMSpropFlags, numbers: Arrays, row: Arrays) -> list[Any]:
     lr, alpha, eps, weight_decay, momentum = numbers
-    p, step, square, *more, grad = row
+    p, step, square, *optional, grad = row
     grad = regularized(grad, p, weight_decay, flags)
-    square = like(alpha, p) * square + like(1 - alpha, p) * grad * grad
+    square = as_dtype_of(alpha, p) * square + as_dtype_of(1 - alpha, p) * grad * grad
     variance, means, buffers = square, [], []
     if flags.centered:
-        mean = more[-1] + like(1 - alpha, p) * (grad - more[-1])
+        mean = optional[-1] + as_dtype_of(1 - alpha, p) * (grad - optional[-1])
         variance, means = square - mean * mean, [mean]
-    scaled = grad / (np.sqrt(variance) + like(eps, p))
+    scaled = grad / (np.sqrt(variance) + as_dtype_of(eps, p))
     if flags.momentum:
-        scaled = like(momentum, p) * more[0] + scaled
+        scaled = as_dtype_of(momentum, p) * optional[0] + scaled
         buffers = [scaled]
-    return [p - like(lr, p) * scaled, step + 1, square, *buffers, *means]
+    return [p - as_dtype_of(lr, p) * scaled, step + 1, square, *buffers, *means]
 
 
 class RMSprop(Stateful):
@@ -94,7 +95,7 @@ class RMSprop(Stateful):
         )  # fmt: skip
 
     @classmethod
-    def _kept_(cls, group: Group) -> tuple[str, ...]:
+    def _state_names_(cls, group: Group) -> tuple[str, ...]:
         momentum = ("momentum_buffer",) if group["momentum"] > 0 else ()
         return ("square_avg", *momentum, *(("grad_avg",) if group["centered"] else ()))
 

@@ -5,33 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 from compat._operators.create.factories import full_like
-from compat.optim._arithmetic import like
+from compat._operators.pointwise.declare import as_dtype_of
 from compat.optim._stateful import Arrays, Stateful, step_function
 from compat.optim.optimizer import Group, check_lr
 from funcgrad import numpy as np
 
 
-def _rprop(flags: bool, numbers: Arrays, row: Arrays) -> list[Any]:
-    less, more, least, most = numbers
+def _rprop(maximize: bool, numbers: Arrays, row: Arrays) -> list[Any]:
+    eta_minus, eta_plus, smallest, largest = (as_dtype_of(number, row[0]) for number in numbers)
     p, step, previous, size, grad = row
-    grad = -grad if flags else grad
-    agree = grad * previous
-    factor = np.where(agree > 0, like(more, p), np.where(agree < 0, like(less, p), like(1.0, p)))
-    size = np.minimum(np.maximum(size * factor, like(least, p)), like(most, p))
-    grad = np.where(agree < 0, like(0.0, p), grad)
+    grad = -grad if maximize else grad
+    product = grad * previous
+    factor = np.where(product > 0, eta_plus, np.where(product < 0, eta_minus, as_dtype_of(1.0, p)))
+    size = np.minimum(np.maximum(size * factor, smallest), largest)
+    grad = np.where(product < 0, as_dtype_of(0.0, p), grad)
     return [p - np.sign(grad) * size, step + 1, grad, size]
 
 
 class Rprop(Stateful):
-    """Steps by the signs of the gradients: a step grows while its sign stays and shrinks when it changes.
+    """Steps by the signs of the gradients: a step grows while its sign stays, and shrinks when the sign changes.
 
     Source: M. Riedmiller and H. Braun, "A direct adaptive method for faster backpropagation learning", ICNN 1993.
 
     Args:
         params: the parameters, or groups of them.
         lr: the initial step.
-        etas: the factors by which it shrinks and grows.
-        step_sizes: the smallest and the largest step.
+        etas: the factors by which a step shrinks and grows.
+        step_sizes: the bounds of the steps.
         maximize: whether to maximize.
         differentiable: whether gradients flow through the step.
         foreach, capturable: ignored, as all parameters are updated by one program.
@@ -79,8 +79,8 @@ class Rprop(Stateful):
     def _flags_(cls, group: Group) -> bool:
         return group["maximize"]
 
-    def _start_(self, p: Any, group: Group, state: dict[str, Any]) -> None:
-        super()._start_(p, group, state)
+    def _init_state_(self, p: Any, group: Group, state: dict[str, Any]) -> None:
+        super()._init_state_(p, group, state)
         lr = float(group["lr"])
         state["step_size"] = full_like(p.detach(), complex(lr, lr) if p.is_complex() else lr)
 

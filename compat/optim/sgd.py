@@ -9,9 +9,18 @@ from compat._core.operators.multi_tensor import Job
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
 from compat._operators.create.factories import zeros_like
-from compat.optim._arithmetic import like, regularized
+from compat._operators.pointwise.declare import as_dtype_of
+from compat.optim._arithmetic import regularized
 from compat.optim._stateful import write_jobs
-from compat.optim.optimizer import Group, Together, check_fused, check_setting, check_single, is_zero, number_of
+from compat.optim.optimizer import (
+    Group,
+    MultiTensorOptimizer,
+    check_fused,
+    check_setting,
+    check_single,
+    is_zero,
+    number_of,
+)
 from funcgrad import stop_gradient
 
 
@@ -29,14 +38,16 @@ def _sgd(flags: _Flags, numbers: Sequence[Any], row: Sequence[Any]) -> list[Any]
     p, grad = row[0], row[-1]
     grad = regularized(grad, p, weight_decay, flags)
     if not flags.momentum:
-        return [p - like(lr, p) * grad]
-    # The first mean is a copy outside the graph, should gradients flow through the step.
-    mean = stop_gradient(grad) if flags.first else like(momentum, p) * row[1] + like(1 - dampening, p) * grad
-    direction = grad + like(momentum, p) * mean if flags.nesterov else mean
-    return [p - like(lr, p) * direction, mean]
+        return [p - as_dtype_of(lr, p) * grad]
+    # PyTorch detaches the first mean.
+    mean = (
+        stop_gradient(grad) if flags.first else as_dtype_of(momentum, p) * row[1] + as_dtype_of(1 - dampening, p) * grad
+    )
+    direction = grad + as_dtype_of(momentum, p) * mean if flags.nesterov else mean
+    return [p - as_dtype_of(lr, p) * direction, mean]
 
 
-class SGD(Together):
+class SGD(MultiTensorOptimizer):
     """``p -= lr * grad``, with optional momentum.
 
     Source of Nesterov momentum in this form: I. Sutskever et al., "On the importance of initialization and momentum in
@@ -115,7 +126,7 @@ class SGD(Together):
 
 
 def _sparse(group: Group, params: list[Any], grads: list[Any], means: list[Any]) -> None:
-    """A step by sparse gradients; missing means are added to their list."""
+    """A step by sparse gradients; replaces None in the list of means."""
     with no_grad():
         for i, (p, grad) in enumerate(zip(params, grads)):
             grad = -grad if group["maximize"] else grad
@@ -131,7 +142,7 @@ def _sparse(group: Group, params: list[Any], grads: list[Any], means: list[Any])
 
 
 def _jobs(group: Group, params: list[Any], grads: list[Any], means: list[Any]) -> list[Job]:
-    """The jobs of parameters and means; missing means are added to their list."""
+    """The jobs of parameters and means; replaces None in the list of means."""
     numbers = [number_of(group[name]) for name in ("lr", "momentum", "dampening", "weight_decay")]
     decay = not is_zero(group["weight_decay"])
     if group["momentum"] == 0:
@@ -144,9 +155,9 @@ def _jobs(group: Group, params: list[Any], grads: list[Any], means: list[Any]) -
             means[i] = zeros_like(p.detach())
         rows[first].append((p, means[i], grad))
     return [
-        Job(_sgd, _Flags(group["maximize"], decay, True, group["nesterov"], first), numbers, chosen, 2)
-        for first, chosen in rows.items()
-        if chosen
+        Job(_sgd, _Flags(group["maximize"], decay, True, group["nesterov"], first), numbers, selected, 2)
+        for first, selected in rows.items()
+        if selected
     ]
 
 
@@ -171,7 +182,7 @@ def sgd(
 
     Args:
         params, d_p_list: the parameters and their gradients.
-        momentum_buffer_list: their momentum buffers; None for a missing one, which is added.
+        momentum_buffer_list: their momentum buffers; None is replaced by a new buffer.
 
     Example:
         >>> w, means = torch.ones(2), [None]

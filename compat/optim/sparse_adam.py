@@ -9,14 +9,13 @@ from compat._core.transforms.grad_mode import no_grad
 from compat._operators.create.factories import zeros_like
 from compat._operators.sparse.conversion import sparse_coo_tensor
 from compat.optim.adam import check_moments
-from compat.optim.optimizer import Group, Together, check_setting, check_single
+from compat.optim.optimizer import Group, MultiTensorOptimizer, check_setting, check_single
 
 
-class SparseAdam(Together):
+class SparseAdam(MultiTensorOptimizer):
     """Adam for sparse gradients: updates means and parameters only at the gradient's indices.
 
-    Source: D. P. Kingma and J. Ba, "Adam: A method for stochastic optimization", ICLR 2015, applied to the rows that a
-    gradient has.
+    Source: D. P. Kingma and J. Ba, "Adam: A method for stochastic optimization", ICLR 2015.
 
     Args:
         params: the parameters, or groups of them.
@@ -44,18 +43,17 @@ class SparseAdam(Together):
         maximize: bool = False,
     ):
         check_single(lr)
-        least = 0.0
-        check_setting("learning rate", lr, least < lr)
-        check_setting("epsilon value", eps, least < eps)
+        check_setting("learning rate", lr, lr > 0.0)
+        check_setting("epsilon value", eps, eps > 0.0)
         check_moments(betas, eps)
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, maximize=maximize))
         every = [([i, j], p) for i, group in enumerate(self.param_groups) for j, p in enumerate(group["params"])]
-        found = [place for place, p in every if p.is_sparse]
-        if found:
-            raise ValueError(f"Sparse params at indices {found}: SparseAdam requires dense parameter tensors")
-        found = [place for place, p in every if p.is_complex()]
-        if found:
-            raise ValueError(f"Complex params at indices {found}: SparseAdam does not support complex parameters")
+        invalid = [position for position, p in every if p.is_sparse]
+        if invalid:
+            raise ValueError(f"Sparse params at indices {invalid}: SparseAdam requires dense parameter tensors")
+        invalid = [position for position, p in every if p.is_complex()]
+        if invalid:
+            raise ValueError(f"Complex params at indices {invalid}: SparseAdam does not support complex parameters")
 
     def _group_jobs_(self, group: Group, parameters: list[Any]) -> list[Job]:
         raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
@@ -67,18 +65,18 @@ class SparseAdam(Together):
                 if not state:
                     state.update(step=0, exp_avg=zeros_like(p.detach()), exp_avg_sq=zeros_like(p.detach()))
                 state["step"] += 1
-                self._change_(p, (-p.grad if group["maximize"] else p.grad).coalesce(), state, group)
+                self._update_(p, (-p.grad if group["maximize"] else p.grad).coalesce(), state, group)
 
-    def _change_(self, p: Any, grad: Any, state: dict[str, Any], group: Group) -> None:
+    def _update_(self, p: Any, grad: Any, state: dict[str, Any], group: Group) -> None:
         """Updates the rows of a parameter at its gradient's indices, and their means."""
         if not grad._nnz():
             return
-        (beta, gamma), step, values = group["betas"], state["step"], grad._values()
-        of = lambda elements: sparse_coo_tensor(grad._indices(), elements, grad.shape)
+        (beta1, beta2), step, values = group["betas"], state["step"], grad._values()
+        sparse = lambda elements: sparse_coo_tensor(grad._indices(), elements, grad.shape)
         mean, square = (state[name].sparse_mask(grad)._values() for name in ("exp_avg", "exp_avg_sq"))
-        towards_mean, towards_square = (values - mean) * (1 - beta), (values * values - square) * (1 - gamma)
-        state["exp_avg"].add_(of(towards_mean))
-        state["exp_avg_sq"].add_(of(towards_square))
-        root = (towards_square + square).sqrt().add(group["eps"])
-        rate = group["lr"] * (1 - gamma**step) ** 0.5 / (1 - beta**step)
-        p.add_(of((towards_mean + mean) / root * -rate))
+        mean_change, square_change = (values - mean) * (1 - beta1), (values * values - square) * (1 - beta2)
+        state["exp_avg"].add_(sparse(mean_change))
+        state["exp_avg_sq"].add_(sparse(square_change))
+        root = (square_change + square).sqrt().add(group["eps"])
+        rate = group["lr"] * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
+        p.add_(sparse((mean_change + mean) / root * -rate))

@@ -29,19 +29,14 @@ __all__ = [
 ]
 
 
-def _decay(decay: float) -> float:
-    if decay < 0.0 or decay > 1.0:
-        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
-    return decay
-
-
 def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
     """The function of a moving average: ``decay`` times the average plus ``1 - decay`` times the parameter.
 
     Raises:
         ValueError: for a decay outside ``[0, 1]``.
     """
-    _decay(decay)
+    if decay < 0.0 or decay > 1.0:
+        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
 
     @no_grad()
     def averaged(ema_param: Any, current_param: Any, num_averaged: Any) -> Any:
@@ -88,18 +83,18 @@ class AveragedModel(Module):
 
     Args:
         model: the model.
-        device: ignored.
-        avg_fn: from the average, the parameter and the number of averaged models to the new average; the mean by
-            default.
-        multi_avg_fn: the same for all parameters at once, in place.
-        use_buffers: whether buffers are averaged, too; they are copied otherwise.
+        device: the device of the copy; by default that of the model.
+        avg_fn: a function of the average, the parameter and the number of averaged models that returns the new average;
+            by default the mean.
+        multi_avg_fn: a function of lists of averages and parameters that updates the averages in place.
+        use_buffers: whether buffers are averaged instead of copied.
 
     Attributes:
         module: the copy.
         n_averaged: the number of updates.
 
     Raises:
-        AssertionError: if both functions are given.
+        AssertionError: if both ``avg_fn`` and ``multi_avg_fn`` are given.
 
     Example:
         >>> net = torch.nn.Linear(1, 1, bias=False)
@@ -137,9 +132,9 @@ class AveragedModel(Module):
 
     def update_parameters(self, model: Module) -> None:
         """Updates the averages with the model's current parameters."""
-        wanted = lambda m: [*m.parameters(), *(m.buffers() if self.use_buffers else ())]
-        averaged = [t.detach() for t in wanted(self.module)]
-        current = [t.detach() for t in wanted(model)]
+        tensors = lambda m: [*m.parameters(), *(m.buffers() if self.use_buffers else ())]
+        averaged = [t.detach() for t in tensors(self.module)]
+        current = [t.detach() for t in tensors(model)]
         if not int(self.n_averaged):
             for mean, new in zip(averaged, current):
                 mean.copy_(new)
@@ -157,7 +152,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     """Recomputes the running statistics of a model's batch normalizations, in one pass over data.
 
     Args:
-        loader: batches, or lists and tuples that begin with one.
+        loader: an iterable of batches, or of lists and tuples that begin with a batch.
         model: the model.
         device: the device that batches are moved to.
     """
@@ -178,11 +173,11 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """Anneals the learning rates to ``swa_lr`` in some epochs.
+    """Anneals the learning rates to ``swa_lr`` in ``anneal_epochs`` epochs.
 
     Args:
         optimizer: the optimizer.
-        swa_lr: the final rate, for all groups or each.
+        swa_lr: the final rate, one for all groups or a list with one for each.
         anneal_epochs: the number of epochs.
         anneal_strategy: ``"cos"`` or ``"linear"``.
         last_epoch: the epoch to resume after.
@@ -209,7 +204,7 @@ class SWALR(LRScheduler):
         self.anneal_epochs = anneal_epochs
         super().__init__(optimizer, last_epoch)
 
-    def _way(self, step: float) -> float:
+    def _fraction_(self, step: float) -> float:
         """The fraction of the annealing after some epochs."""
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
@@ -219,10 +214,10 @@ class SWALR(LRScheduler):
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)
-        before, now = self._way(step - 1), self._way(step)
+        previous, current = self._fraction_(step - 1), self._fraction_(step)
         rates = []
         for group in self._groups_:
-            goal, rate = group["swa_lr"], group["lr"]
-            start = goal if before == 1 else (rate - before * goal) / (1 - before)
-            rates.append(goal * now + start * (1 - now))
+            final, rate = group["swa_lr"], group["lr"]
+            start = final if previous == 1 else (rate - previous * final) / (1 - previous)
+            rates.append(final * current + start * (1 - current))
         return rates

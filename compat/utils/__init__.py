@@ -10,7 +10,7 @@ __all__ = ["benchmark", "checkpoint", "data", "deterministic", "dlpack", "hooks"
 
 
 def __getattr__(name: str) -> Any:
-    # Imported at the first access: few programs need them.
+    # Imported at the first access, since few programs need them.
     if name == "swap_tensors":
         from compat._operators.tensor.swap import swap_tensors
 

@@ -43,7 +43,7 @@ class Log(TorchDispatchMode):
         super().__init__()
         self.lines: list[str] = []
         self.traces: list[str] = []
-        # Tensors are kept, so that none gets the number of another one.
+        # References to the tensors keep their ids unique.
         self._numbers: dict[int, tuple[int, Tensor]] = {}
 
     def __torch_dispatch__(

@@ -1,4 +1,4 @@
-"""Internals of PyTorch's checkpointing that some programs use. Public in ``torch.utils.checkpoint``."""
+"""Internals of PyTorch's checkpointing that programs use, published in ``torch.utils.checkpoint``."""
 
 from __future__ import annotations
 
@@ -12,33 +12,32 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.types.errors import warn
 
 
-class KeptArguments:
-    """The arguments of a call. Tensors are kept as a node keeps its operands: what is done to them in place until the
-    call is repeated is noticed.
+class SavedArguments:
+    """The arguments of a call, with tensors as saved variables, which detect in-place changes.
 
     Attributes:
         next_functions: the nodes that receive gradients of the tensors.
     """
 
     def __init__(self, args: Sequence[Any]):
-        # First, as a view that was not used yet learns here that its base requires grad.
+        # First, since this updates whether a view requires grad.
         self.next_functions = tuple(edge_of(a) for a in args if isinstance(a, Tensor))
-        self._kept = [(isinstance(a, Tensor), save(a) if isinstance(a, Tensor) else a) for a in args]
+        self._stored = [(isinstance(a, Tensor), save(a) if isinstance(a, Tensor) else a) for a in args]
 
-    def again(self) -> list[Any]:
+    def restored(self) -> list[Any]:
         """The arguments.
 
         Raises:
-            RuntimeError: if a tensor was changed in place since.
+            RuntimeError: if a tensor was changed in place.
         """
-        return [unpack(kept, self) if is_tensor else kept for is_tensor, kept in self._kept]
+        return [unpack(stored, self) if is_tensor else stored for is_tensor, stored in self._stored]
 
 
 def detach_variable(inputs: tuple) -> tuple:
-    """The arguments, with tensors detached but requiring grad as before.
+    """The arguments with tensors detached, whose ``requires_grad`` is unchanged.
 
     Raises:
-        RuntimeError: if they are not a tuple.
+        RuntimeError: if ``inputs`` is not a tuple.
 
     Example:
         >>> detach_variable((torch.ones(2, requires_grad=True) * 3, "mean"))
@@ -56,22 +55,22 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
-    """The devices of the arguments besides the CPU, and their random states: none."""
+    """The devices other than the CPU of the arguments, and their random states: two empty lists."""
     return [], []
 
 
 def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None) -> None:
-    """Sets the random states of other devices: does nothing, as there are no such states.
+    """Sets the random states of devices other than the CPU, which must be none.
 
     Raises:
         RuntimeError: if a device is given.
     """
     if devices:
-        raise RuntimeError(f"set_device_states: there are no devices {list(devices)}")
+        raise RuntimeError(f"set_device_states: devices must be empty, got {list(devices)}")
 
 
 class DefaultDeviceType:
-    """The type of device whose random state a checkpoint saves, besides the CPU's."""
+    """The type of device, besides the CPU, whose random state checkpoints save."""
 
     __module__ = "compat.utils.checkpoint"
 

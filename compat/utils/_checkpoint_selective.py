@@ -1,6 +1,6 @@
-"""Selective checkpoints: operations whose results are kept, in a function that is computed again otherwise.
+"""Selective checkpoints: operations whose results are saved, in a function that is recomputed otherwise.
 
-Public in ``torch.utils.checkpoint``.
+Published in ``torch.utils.checkpoint``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class CheckpointPolicy(enum.Enum):
     PREFER_CPU_OFFLOAD = 5
 
 
-#: The policies under which results are saved; on the CPU they are available already.
+#: The policies under which results are saved.
 _KEEPS = frozenset(
     [CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE]
     + [CheckpointPolicy.MUST_CPU_OFFLOAD, CheckpointPolicy.PREFER_CPU_OFFLOAD]
@@ -41,8 +41,8 @@ class SelectiveCheckpointContext:
     """The context of a policy's call besides the operation and its arguments.
 
     Attributes:
-        is_recompute: whether this is the second computation.
-        op_output: the operation's result in the first one.
+        is_recompute: whether this is the recomputation.
+        op_output: the operation's result in the first run.
     """
 
     __module__ = "compat.utils.checkpoint"
@@ -65,10 +65,10 @@ class _Saved:
         self.version = value._version if isinstance(value, Tensor) else None
 
     def get(self, may_have_changed: bool) -> Any:
-        """The result, if it was not changed since.
+        """The result.
 
         Raises:
-            RuntimeError: if it was changed in place, unless allowed.
+            RuntimeError: if it was changed in place, unless ``may_have_changed``.
         """
         if self.version is not None and not may_have_changed and self.val._version != self.version:
             raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
@@ -80,7 +80,7 @@ Storage = dict[Any, dict[int, Any]]
 _SPENT = object()
 
 
-class _Counting(TorchDispatchMode):
+class _CountingMode(TorchDispatchMode):
     """A mode that counts the calls of each operation since it was entered.
 
     Args:
@@ -104,8 +104,8 @@ class _Counting(TorchDispatchMode):
         return number
 
 
-class _CachingTorchDispatchMode(_Counting):
-    """The first computation: saves the results that the policy chooses."""
+class _CachingTorchDispatchMode(_CountingMode):
+    """The mode of the first run, which saves the results that the policy selects."""
 
     def __init__(self, policy_fn: Policy, storage: Storage, ac_graph_id: int | None = None):
         super().__init__(policy_fn, storage)
@@ -119,16 +119,16 @@ class _CachingTorchDispatchMode(_Counting):
             return result
         context = SelectiveCheckpointContext(is_recompute=False, op_output=result)
         number = self._number(func)
-        if _keeps(self.policy_fn(context, func, *args, **kwargs)):
+        if _is_saved(self.policy_fn(context, func, *args, **kwargs)):
             self.storage.setdefault(func, {})[number] = tree_map(_Saved, result)
         return result
 
 
-class _CachedTorchDispatchMode(_Counting):
-    """The second computation: returns saved results, without calling the policy again.
+class _CachedTorchDispatchMode(_CountingMode):
+    """The mode of the recomputation, which returns saved results.
 
     Args:
-        allow_cache_entry_mutation: whether saved results may have been changed in place.
+        allow_cache_entry_mutation: whether saved results may be changed in place.
     """
 
     def __init__(self, policy_fn: Policy, storage: Storage, allow_cache_entry_mutation: bool = False):
@@ -150,23 +150,23 @@ class _CachedTorchDispatchMode(_Counting):
         return tree_map(lambda saved: saved.get(self.allow_cache_entry_mutation), found)
 
 
-def _keeps(said: Any) -> bool:
-    """Whether a policy's decision, which may be a bool, saves a result."""
-    return said if isinstance(said, bool) else said in _KEEPS
+def _is_saved(decision: Any) -> bool:
+    """Whether a policy's decision, a ``CheckpointPolicy`` or a bool, is to save the result."""
+    return decision if isinstance(decision, bool) else decision in _KEEPS
 
 
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Policy | list[Any], allow_cache_entry_mutation: bool = False
 ) -> tuple[_CachingTorchDispatchMode, _CachedTorchDispatchMode]:
-    """The contexts of a selective checkpoint: with ``functools.partial``, a ``context_fn``.
+    """The contexts of a selective checkpoint; ``functools.partial`` of this function is a ``context_fn``.
 
     Args:
-        policy_fn_or_list: ``policy(context, operation, *args, **kwargs)``, which gives a ``CheckpointPolicy``; or a
-            list of the operations whose results are kept.
+        policy_fn_or_list: a function ``policy(context, operation, *args, **kwargs)`` that returns a
+            ``CheckpointPolicy``, or a list of the operations whose results are saved.
         allow_cache_entry_mutation: whether saved results may be changed in place.
 
     Raises:
-        TypeError, ValueError: if it is neither, or an operation is not an overload.
+        TypeError, ValueError: for other arguments, and for operations that are not overloads.
 
     Example:
         >>> import functools

@@ -1,4 +1,4 @@
-"""``torch.utils._contextlib``: context managers that decorate functions, too."""
+"""``torch.utils._contextlib``: context managers that also decorate functions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _DecoratorContextManager:
         raise NotImplementedError
 
     def clone(self) -> Any:
-        """A copy of it; overridden by classes with arguments."""
+        """A new instance; overridden by classes with arguments."""
         return self.__class__()
 
 

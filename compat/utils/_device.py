@@ -1,4 +1,4 @@
-"""``torch.utils._device``: the functions that make tensors, and contexts that choose their device."""
+"""``torch.utils._device``: tensor factories, and contexts that set their device."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compat.utils._contextlib import context_decorator
 
 __all__ = ["DeviceContext", "device_decorator", "set_device"]
 
-#: Functions that take a device and make new tensors, by module.
+#: Factories with an argument ``device``, by module.
 _CONSTRUCTORS = {
     "torch": (
         "arange as_tensor asarray bartlett_window blackman_window empty empty_permuted empty_strided eye full "
@@ -26,7 +26,7 @@ _CONSTRUCTORS = {
 
 @functools.cache
 def _device_constructors() -> frozenset[Callable[..., Any]]:
-    """The functions that make tensors on the default device if they are given none.
+    """The factories that use the default device.
 
     Example:
         >>> torch.zeros in torch.utils._device._device_constructors()
@@ -36,7 +36,7 @@ def _device_constructors() -> frozenset[Callable[..., Any]]:
 
 
 class DeviceContext:
-    """A context in which new tensors are made on a device, as ``with torch.device(...)``.
+    """A context in which tensors are created on a device, like ``with torch.device(...)``.
 
     Example:
         >>> from compat.utils._device import DeviceContext
@@ -56,7 +56,7 @@ class DeviceContext:
 
 
 def device_decorator(device: Any, func: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that makes its new tensors on a device."""
+    """Wraps a function, so that it creates tensors on a device."""
     made: Callable[..., Any] = context_decorator(lambda: DeviceContext(device), func)
     return made
 

@@ -11,7 +11,7 @@ __all__ = ["all_same_mode", "no_dispatch"]
 
 
 def all_same_mode(modes: Sequence[Any]) -> bool:
-    """Whether all are the same mode.
+    """Whether all elements are the same mode.
 
     Example:
         >>> all_same_mode([1, 1]), all_same_mode([1, None])

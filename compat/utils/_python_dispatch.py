@@ -16,11 +16,10 @@ __all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_cor
 
 
 class TorchDispatchMode:
-    """Context in which its ``__torch_dispatch__`` is called for every operation, and returns its result.
+    """Context in which every operation calls ``__torch_dispatch__``, which returns its result.
 
-    Operations are those that have nodes of their own, those without a derivative, and those that make tensors of
-    nothing or fill them with random numbers; not ``detach``. Going backward, an operation's derivative is one
-    operation, ``aten.mul_backward.default``.
+    Operations are those with a node, those without a derivative, and factories and random fillings; not ``detach``. In
+    the backward pass the derivative of an operation is one operation, ``aten.mul_backward.default``.
 
     Example:
         >>> class Names(TorchDispatchMode):
@@ -49,7 +48,7 @@ class TorchDispatchMode:
         stack = ExitStack()
         stack.enter_context(watched())
         self.__dict__.setdefault("_entered", []).append(stack)  # whose __init__ may not have been called
-        # A mode of the library itself is asked last, whenever it is entered.
+        # Internal modes are called last, whenever they are entered.
         state.modes.insert(0 if self.is_infra_mode() else len(state.modes), self)
         mode.watched += 1
         return self
@@ -61,7 +60,7 @@ class TorchDispatchMode:
 
     @classmethod
     def is_infra_mode(cls) -> bool:
-        """Whether it is internal to the library."""
+        """Whether the mode is internal to the library."""
         return False
 
 
@@ -102,9 +101,9 @@ def transform_subclass(
     """A tensor of the same type with transformed components.
 
     Args:
-        t: of a type with ``__tensor_flatten__``.
-        callback: from the name of a component and the component to the new one.
-        outer_size, outer_stride: of the new tensor; by default those of ``t``.
+        t: a tensor of a type with ``__tensor_flatten__``.
+        callback: a function of the name of a component and the component that returns the new component.
+        outer_size, outer_stride: size and strides of the new tensor; by default those of ``t``.
     """
     names, context = t.__tensor_flatten__()
     parts = {name: callback(name, getattr(t, name)) for name in names}
@@ -113,7 +112,7 @@ def transform_subclass(
 
 
 def return_and_correct_aliasing(func: Any, args: Sequence[Any], kwargs: Any, out: Any) -> Any:
-    """The result of ``__torch_dispatch__`` for ``out``: the written argument of an in-place operation.
+    """The result for ``__torch_dispatch__`` to return: the written argument of an in-place operation, or ``out``.
 
     Args:
         func, args, kwargs: the call.

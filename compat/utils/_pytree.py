@@ -43,14 +43,14 @@ KeyEntry: TypeAlias = Any
 KeyPath = tuple[KeyEntry, ...]
 _register_pytree_node = register_pytree_node
 
-# Programs register their own subclasses of Python's containers with these functions.
+# Programs register subclasses of Python's containers with these functions.
 globals().update(
     {name: f for name, f in vars(_nodes).items() if name.endswith(("_flatten", "_flatten_with_keys", "_unflatten"))}
 )
 
 
 def tree_iter(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> Iterator:
-    """The leaves of a tree, one by one."""
+    """An iterator over the leaves of a tree."""
     return iter(tree_leaves(tree, is_leaf))
 
 
@@ -70,7 +70,7 @@ def tree_map_(
 def tree_flatten_with_path(
     tree: PyTree, is_leaf: Callable[[Any], bool] | None = None
 ) -> tuple[list[tuple[tuple, Any]], TreeSpec]:
-    """The leaves of a tree, each with the keys that lead to it, and the tree's structure.
+    """The leaves of a tree with their paths of keys, and the tree's structure.
 
     Example:
         >>> tree_flatten_with_path({"a": 1, "b": [2]})[0]
@@ -92,14 +92,14 @@ def _with_paths(path: tuple, tree: Any, is_leaf: Callable[[Any], bool] | None) -
 
 
 def tree_leaves_with_path(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> list[tuple[tuple, Any]]:
-    """The leaves of a tree, each with the keys that lead to it."""
+    """The leaves of a tree with their paths of keys."""
     return list(_with_paths((), tree, is_leaf))
 
 
 def tree_map_with_path(
     func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None
 ) -> PyTree:
-    """``tree_map`` of a function that is given the keys which lead to the leaves, too, before them.
+    """``tree_map`` of a function of the path of keys to a leaf and of the leaf.
 
     Example:
         >>> tree_map_with_path(lambda path, x: (keystr(path), x), {"a": [1]})
@@ -116,7 +116,7 @@ def keystr(kp: Iterable) -> str:
 
 
 def key_get(obj: Any, kp: Iterable) -> Any:
-    """The part of a tree that keys lead to."""
+    """The part of a tree at a path of keys."""
     for key in kp:
         obj = key.get(obj)
     return obj
@@ -125,12 +125,12 @@ def key_get(obj: Any, kp: Iterable) -> Any:
 def tree_map_only(
     kind: Any, func: Callable[[Any], Any], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None
 ) -> PyTree:
-    """``tree_map`` over the leaves of some types only; the others stay."""
+    """``tree_map`` over the leaves of given types; other leaves are unchanged."""
     return tree_map(lambda x: func(x) if isinstance(x, kind) else x, tree, is_leaf=is_leaf)
 
 
 def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
-    """Whether something holds of a leaf."""
+    """Whether a predicate holds for a leaf."""
     return any(map(pred, tree_leaves(tree, is_leaf)))
 
 

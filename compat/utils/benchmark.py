@@ -1,4 +1,4 @@
-"""``torch.utils.benchmark``: timing of statements, including pending computation."""
+"""``torch.utils.benchmark``: timing of statements, including the deferred operations that they record."""
 
 from __future__ import annotations
 
@@ -78,9 +78,8 @@ def _readable(seconds: float) -> str:
 class Timer:
     """Measures a statement.
 
-    Each time the statement has run, what it recorded is run too, and if it is an expression, its value is waited for:
-    the time is that until the value is there, not that of recording it. The first runs, which compile, are not
-    counted.
+    The time includes running the operations that the statement records, and waiting for the value of an expression.
+    The first runs, which compile, are not measured.
 
     Args:
         stmt: the statement.
@@ -134,7 +133,7 @@ class Timer:
     def _warm(self) -> None:
         exec(self._setup, self._scope)
         runtime.synchronize()
-        # Once operation by operation, once to be compiled.
+        # Once to run the operations one by one, once to compile them.
         self._seconds(3)
 
     def timeit(self, number: int = 1_000_000) -> Measurement:
@@ -194,7 +193,7 @@ class Timer:
 
 
 def _compiled(stmt: str) -> tuple[Any, bool]:
-    """A statement's code, and whether it is an expression, which has a value."""
+    """The code of a statement, and whether it is an expression."""
     tree = ast.parse(stmt)
     if len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr):
         return compile(stmt, "<statement>", "eval"), True

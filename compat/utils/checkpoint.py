@@ -23,7 +23,7 @@ from compat.utils._checkpoint_debug import Log, report
 from compat.utils._checkpoint_parts import (
     DefaultDeviceType,
     GraphExecGroup,
-    KeptArguments,
+    SavedArguments,
     check_backward_validity,
     detach_variable,
     get_device_states,
@@ -63,17 +63,17 @@ class CheckpointError(RuntimeError):
     """The recomputation of a function differs from its first run."""
 
 
-class _Enough(Exception):
-    """All saved tensors have been recomputed."""
+class _StopRecomputation(Exception):
+    """Ends a recomputation when all saved tensors have been recomputed."""
 
 
 def noop_context_fn() -> tuple[AbstractContextManager, AbstractContextManager]:
-    """Two contexts that do nothing: for the first run, and for the recomputation."""
+    """Two contexts without effect, for the first run and for the recomputation."""
     return nullcontext(), nullcontext()
 
 
-_stops_early: bool | None = None
-_debugs: bool | None = None
+_early_stop: bool | None = None
+_debug_enabled: bool | None = None
 
 
 @contextmanager
@@ -81,14 +81,14 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
     """Context that sets whether checkpoints list their operations in errors.
 
     Args:
-        enabled: whether they do; None for each checkpoint's own setting.
+        enabled: whether to list them; None for the argument of each checkpoint.
     """
-    global _debugs
-    before, _debugs = _debugs, enabled
+    global _debug_enabled
+    before, _debug_enabled = _debug_enabled, enabled
     try:
         yield
     finally:
-        _debugs = before
+        _debug_enabled = before
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
     """Context that sets whether checkpoints stop recomputing once all saved tensors are available.
 
     Args:
-        enable: whether they do.
+        enable: whether to stop early.
 
     Example:
         >>> x = torch.ones(2, requires_grad=True)
@@ -104,15 +104,15 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
         ...     out = checkpoint(lambda x: x.exp().log(), x, use_reentrant=False)
         >>> out.sum().backward()
     """
-    global _stops_early
-    before, _stops_early = _stops_early, enable
+    global _early_stop
+    before, _early_stop = _early_stop, enable
     try:
         yield
     finally:
-        _stops_early = before
+        _early_stop = before
 
 
-class _Surroundings:
+class _SavedContext:
     """The context of a computation, restored for recomputing: ``autocast``, and the state of generators.
 
     Args:
@@ -128,7 +128,7 @@ class _Surroundings:
         }
 
     @contextmanager
-    def again(self) -> Iterator[None]:
+    def restored(self) -> Iterator[None]:
         with autocast("cpu", **self.casting):
             if self.state is None:
                 yield
@@ -138,8 +138,8 @@ class _Surroundings:
                 yield
 
 
-class _Place:
-    """The placeholder that a node stores instead of a tensor: its index."""
+class _Placeholder:
+    """What a node stores instead of a tensor: the index and the metadata of the tensor."""
 
     __slots__ = ("number", "size", "dtype")
 
@@ -155,84 +155,86 @@ class _Frame:
     """One call of a checkpointed function.
 
     Args:
-        run: calls it.
+        run: calls the function.
         context: the context of the recomputation.
-        around: the surroundings of the first run.
+        saved_context: the settings and random states of the first run.
         check: whether recomputed tensors are compared with the metadata of the saved ones.
         early_stop: whether the recomputation ends once all saved tensors are available.
     """
 
-    def __init__(self, run: Callable[[], Any], context: Any, around: _Surroundings, check: bool, early_stop: bool):
+    def __init__(
+        self, run: Callable[[], Any], context: Any, saved_context: _SavedContext, check: bool, early_stop: bool
+    ):
         self.run = run
         self.context = context
-        self.around = around
+        self.saved_context = saved_context
         self.check = check
         self.early_stop = early_stop
-        self.places: list[_Place] = []
+        self.placeholders: list[_Placeholder] = []
         #: Recomputed values by backward pass; each is removed when it is read.
         self.found: dict[int, dict[int, Tensor]] = {}
-        #: Whether the first computation is done; a backward pass inside it needs the values so far.
+        #: Whether the first run has ended; a backward pass inside it recomputes the tensors saved so far.
         self.complete = False
 
-    def pack(self, t: Tensor) -> _Place:
+    def pack(self, t: Tensor) -> _Placeholder:
         """Records that a tensor was saved."""
-        place = _Place(len(self.places), t)
-        self.places.append(place)
-        return place
+        placeholder = _Placeholder(len(self.placeholders), t)
+        self.placeholders.append(placeholder)
+        return placeholder
 
-    def unpack(self, kept: _Place) -> Tensor:
+    def unpack(self, stored: _Placeholder) -> Tensor:
         """The recomputed tensor.
 
         Raises:
             CheckpointError: if it is read twice in this backward pass, or the recomputation differs.
         """
-        if mode.task is None:  # outside of backward, reading a saved value recomputes for that alone
-            return self._recompute()[kept.number]
+        if mode.task is None:  # outside a backward pass each access recomputes
+            return self._recompute()[stored.number]
         found = self.found.get(mode.task.number)
         if found is None:
             found = self.found[mode.task.number] = self._recompute()
-        # Each node unpacks once, so nothing is kept longer than needed.
-        if kept.number not in found:
+        # Each node unpacks once, so the value can be removed.
+        if stored.number not in found:
             raise CheckpointError(_UNPACKED)
-        return found.pop(kept.number)
+        return found.pop(stored.number)
 
     def _recompute(self) -> dict[int, Tensor]:
         found: list[Tensor] = []
 
-        def again(t: Tensor) -> Tensor:
-            kept = t.detach() if t.requires_grad else t
-            if len(found) == len(self.places):
+        def restored(t: Tensor) -> Tensor:
+            stored = t.detach() if t.requires_grad else t
+            if len(found) == len(self.placeholders):
                 if not self.complete:
-                    return kept
+                    return stored
                 raise CheckpointError(
                     "torch.utils.checkpoint: trying to save more tensors during recomputation than during the "
                     "original forward pass." + _TIP
                 )
-            found.append(kept)
-            if self.early_stop and len(found) == len(self.places):
-                raise _Enough
-            return kept
+            found.append(stored)
+            if self.early_stop and len(found) == len(self.placeholders):
+                raise _StopRecomputation
+            return stored
 
-        with self.around.again(), self.context, enable_grad(), saved_tensors_hooks(again, lambda t: t):
-            with suppress(_Enough):
+        with self.saved_context.restored(), self.context, enable_grad(), saved_tensors_hooks(restored, lambda t: t):
+            with suppress(_StopRecomputation):
                 self.run()
         self._compare(found)
         return dict(enumerate(found))
 
     def _compare(self, found: Sequence[Tensor]) -> None:
-        if len(found) != len(self.places):
+        if len(found) != len(self.placeholders):
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
-                f"recomputation.\nNumber of tensors saved during forward: {len(self.places)}\n"
+                f"recomputation.\nNumber of tensors saved during forward: {len(self.placeholders)}\n"
                 f"Number of tensors saved during recomputation: {len(found)}.{_TIP}"
             )
         if not self.check:
             return
         wrong = [
-            f"tensor at position {i}:\nsaved metadata: {place.describe(place.size, place.dtype)}\n"
-            f"recomputed metadata: {place.describe(t.shape, t.dtype)}\n"
-            for i, (place, t) in enumerate(zip(self.places, found))
-            if place.size != t.shape or place.dtype is not t.dtype
+            f"tensor at position {i}:\nsaved metadata: {p.describe(p.size, p.dtype)}\n"
+            f"recomputed metadata: {p.describe(t.shape, t.dtype)}\n"
+            for i, (p, t) in enumerate(zip(self.placeholders, found))
+            if p.size != t.shape or p.dtype is not t.dtype
         ]
         if wrong:
             raise CheckpointError(
@@ -241,7 +243,7 @@ class _Frame:
             )
 
 
-class _Explained(_Frame):
+class _DebugFrame(_Frame):
     """A call whose errors list the function's operations.
 
     Attributes:
@@ -252,24 +254,24 @@ class _Explained(_Frame):
         super().__init__(*args)
         self.log = Log()
 
-    def unpack(self, kept: _Place) -> Tensor:
+    def unpack(self, stored: _Placeholder) -> Tensor:
         self.context = Log()
         try:
-            return super().unpack(kept)
+            return super().unpack(stored)
         except CheckpointError as error:
             raise CheckpointError(report(self.log, self.context)) from error
 
 
 class CheckpointFunction(Function):
-    """A function whose graph is made in the backward pass: reentrant checkpointing, with a nested backward pass."""
+    """Reentrant checkpointing: the backward pass recomputes the function and runs a nested backward pass."""
 
     @staticmethod
     def forward(ctx: Any, run: Callable[..., Any], preserve: bool, *args: Any) -> Any:
-        """Calls the function without recording it."""
+        """Calls the function without recording operations."""
         tensors = [a for a in args if isinstance(a, Tensor)]
         if not any(t.requires_grad for t in tensors):
             warn("None of the inputs have requires_grad=True. Gradients will be None")
-        ctx.run, ctx.around = run, _Surroundings(preserve)
+        ctx.run, ctx.saved_context = run, _SavedContext(preserve)
         ctx.args = [None if isinstance(a, Tensor) else a for a in args]
         ctx.where = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.save_for_backward(*tensors)
@@ -278,10 +280,10 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        """Recomputes it with recording, and runs backward through that graph.
+        """Recomputes the function, recording operations, and runs backward through this graph.
 
         Raises:
-            RuntimeError: if not all gradients are requested: the nested pass is for all leaves.
+            RuntimeError: if not all gradients are requested, since the nested pass accumulates into all leaves.
         """
         if mode.task is not None and mode.task.wanted is not None:
             raise RuntimeError(
@@ -290,9 +292,9 @@ class CheckpointFunction(Function):
                 ".backward() without passing the `inputs` argument."
             )
         args = list(ctx.args)
-        for place, t in zip(ctx.where, ctx.saved_tensors):
-            args[place] = t.detach().requires_grad_(t.requires_grad)
-        with ctx.around.again(), enable_grad():
+        for placeholder, t in zip(ctx.where, ctx.saved_tensors):
+            args[placeholder] = t.detach().requires_grad_(t.requires_grad)
+        with ctx.saved_context.restored(), enable_grad():
             results = ctx.run(*args)
         results = results if isinstance(results, tuple | list) else (results,)
         pairs = [(r, g) for r, g in zip(results, grads) if isinstance(r, Tensor) and r.requires_grad]
@@ -330,20 +332,21 @@ def checkpoint(
 
     Args:
         function: the function.
-        args: its positional arguments.
-        use_reentrant: True for reentrant checkpointing, in which the function is first run without recording, and which
-            works with ``backward`` only, not with ``grad``.
-        context_fn: returns the contexts of the first run and the recomputation.
-        determinism_check: ``"none"`` for not comparing the recomputation with the first run.
+        args: the positional arguments of the function.
+        use_reentrant: True for reentrant checkpointing, which first runs the function without recording operations, and
+            supports ``backward`` but not ``grad``.
+        context_fn: a function that returns the contexts of the first run and of the recomputation.
+        determinism_check: ``"none"`` to not compare the recomputation with the first run.
         debug: whether errors list the operations of both runs, with their call sites.
         early_stop: whether the recomputation ends once all saved tensors are available.
-        kwargs: its keyword arguments; and ``preserve_rng_state=False`` for other random numbers in the second call.
+        kwargs: the keyword arguments of the function, and ``preserve_rng_state=False`` to draw other random numbers in
+            the recomputation.
 
     Raises:
         ValueError: for unknown keywords with ``use_reentrant``, another ``determinism_check``, or ``debug`` with a
             ``context_fn``.
         CheckpointError: from the backward pass, if the recomputation saves other tensors.
-        RuntimeError: from the backward pass, if an argument was changed in place since.
+        RuntimeError: from the backward pass, if an argument was changed in place.
 
     Example:
         >>> from compat.utils.checkpoint import checkpoint
@@ -364,7 +367,7 @@ def checkpoint(
         return CheckpointFunction.apply(function, preserve, *args)
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
-    debug = debug if _debugs is None else _debugs
+    debug = debug if _debug_enabled is None else _debug_enabled
     if debug and context_fn is not noop_context_fn:
         raise ValueError("debug=True is incompatible with non-default context_fn")
     first, second = context_fn()
@@ -372,11 +375,11 @@ def checkpoint(
         with first:
             return function(*args, **kwargs)
     check = determinism_check == "default"
-    early_stop = early_stop if _stops_early is None else _stops_early
-    kind = _Explained if debug else _Frame
-    kept = KeptArguments(args)
-    frame = kind(lambda: function(*kept.again(), **kwargs), second, _Surroundings(preserve), check, early_stop)
-    with frame.log if isinstance(frame, _Explained) else first, saved_tensors_hooks(frame.pack, frame.unpack):
+    early_stop = early_stop if _early_stop is None else _early_stop
+    kind = _DebugFrame if debug else _Frame
+    stored = SavedArguments(args)
+    frame = kind(lambda: function(*stored.restored(), **kwargs), second, _SavedContext(preserve), check, early_stop)
+    with frame.log if isinstance(frame, _DebugFrame) else first, saved_tensors_hooks(frame.pack, frame.unpack):
         result = function(*args, **kwargs)
     frame.complete = True
     return result
@@ -390,9 +393,8 @@ def checkpoint_sequential(
     Args:
         functions: the functions, or a ``Sequential``.
         segments: the number of segments.
-        input: the argument of the first one.
-        use_reentrant: see ``checkpoint``.
-        kwargs: ``preserve_rng_state``.
+        input: the argument of the first function.
+        use_reentrant, preserve_rng_state: as for ``checkpoint``.
 
     Raises:
         ValueError: for other keywords.

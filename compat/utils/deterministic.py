@@ -1,8 +1,8 @@
 """``torch.utils.deterministic``: the contents of uninitialized memory in deterministic mode.
 
 Attributes:
-    fill_uninitialized_memory: whether ``torch.empty`` and other uninitialized factories then give NaN, or an integer's
-        largest value, instead of zeros, so that reading them is noticed; True at first.
+    fill_uninitialized_memory: whether ``torch.empty`` and similar factories then return NaN, or an integer's largest
+        value, instead of zeros, so that reading them has visible effects; True by default.
 
 Example:
     >>> torch.use_deterministic_algorithms(True)

@@ -1,8 +1,7 @@
-"""einops on compat's tensors, without compat being installed as ``torch``: importing this module is enough.
+"""Registers compat's tensors with einops, for programs that do not install compat as ``torch``.
 
-einops finds the library that a tensor is of among the backends it knows. Where compat is installed as ``torch``, that
-is its own for PyTorch; this registers the same one for ``compat``. Layers (``einops.layers.torch``) import ``torch``
-themselves, and need it to be installed.
+Importing this module registers a backend, einops' for PyTorch. If compat is installed as ``torch``, einops uses that
+backend without it. Layers (``einops.layers.torch``) import ``torch``, so they need compat to be installed.
 
 Example:
     >>> import compat.utils.einops
@@ -23,7 +22,7 @@ __all__ = ["CompatBackend"]
 
 
 class CompatBackend(TorchBackend):
-    """The backend of einops for ``compat``."""
+    """The einops backend for ``compat``."""
 
     framework_name = "compat"
 

@@ -23,7 +23,7 @@ def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Call
 
     Args:
         targets: an operation of ``torch.ops``, or several.
-        get_raw: whether the function takes the tensors themselves, rather than their shapes.
+        get_raw: whether the function takes tensors, rather than their shapes.
     """
 
     def register(formula: Callable[..., int]) -> Callable[..., int]:
@@ -72,7 +72,7 @@ def baddbmm_flop(self_shape: Any, a_shape: Any, b_shape: Any, *args: Any, **kwar
 
 
 def conv_flop_count(x_shape: Any, w_shape: Any, out_shape: Any, transposed: bool = False) -> int:
-    """The flops of a convolution: each position of the smaller side is multiplied with each weight of its group."""
+    """The flops of a convolution: each position of the smaller tensor is multiplied with each weight of its group."""
     places = (x_shape if transposed else out_shape)[2:]
     return int(2 * x_shape[0] * prod(places) * prod(w_shape))
 
@@ -87,14 +87,14 @@ def conv_flop(
 
 
 def _gradients(out: Any, like: Tensor) -> list[Tensor]:
-    """The gradients of the two operands, if they are requested; that of the addend comes first."""
+    """The requested gradients of the two factors, without that of the addend, which comes first."""
     found = [t for t in (out if isinstance(out, tuple | list) else (out,)) if isinstance(t, Tensor)]
     return [t for t in found if t.dim() == like.dim()][-2:]
 
 
 @register_flop_formula(aten.packet("convolution_backward"), get_raw=True)
 def conv_backward_flop(grad: Tensor, x: Any, w: Any, *args: Any, out_val: Any = None, **kwargs: Any) -> int:
-    """The flops of a convolution's gradients: as many as its own, for each requested one."""
+    """The flops of the requested gradients of a convolution, each with as many as the convolution."""
     return len(_gradients(out_val, grad)) * conv_flop_count(x.shape, w.shape, grad.shape)
 
 
@@ -105,7 +105,7 @@ def product_backward_flop(grad: Tensor, *args: Any, out_val: Any = None, **kwarg
     return sum(2 * t.numel() * int(grad.shape[-1 if first else -2]) for t, first in zip(made, of_first))
 
 
-#: The backward of a product is one operation here; it is counted as its products.
+#: The backward of a product is one operation, which is counted as the products that it computes.
 _MADE_OF = {
     aten.packet(f"{name}_backward"): made_of
     for name, made_of in (("mm", aten.mm), ("addmm", aten.mm), ("bmm", aten.bmm), ("baddbmm", aten.bmm))

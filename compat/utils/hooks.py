@@ -11,7 +11,7 @@ __all__ = ["HookDict", "RemovableHandle", "warn_if_has_hooks"]
 
 
 def warn_if_has_hooks(tensor: Any) -> None:
-    """Warns of a tensor's hooks that are not saved with it, but for those marked by ``unserializable_hook``."""
+    """Warns of a tensor's hooks that are not saved with it, except those marked by ``unserializable_hook``."""
     for hook in (tensor._backward_hooks or {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
             warn(
@@ -22,6 +22,6 @@ def warn_if_has_hooks(tensor: Any) -> None:
 
 
 def unserializable_hook(f: Any) -> Any:
-    """Marks a hook that is not to be saved with its tensor, so that saving does not warn of it."""
+    """Marks a hook that is not saved with its tensor, so that saving does not warn of it."""
     f.__torch_unserializable__ = True
     return f

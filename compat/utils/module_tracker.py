@@ -1,4 +1,4 @@
-"""``torch.utils.module_tracker``: the modules that are being executed, in forward and backward."""
+"""``torch.utils.module_tracker``: the modules whose forward or backward is running."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ModuleTracker:
     """Tracks, within a ``with`` block, the modules whose forward or backward is running.
 
     Attributes:
-        parents: their dotted names, from the outermost module's class on, ``"Global"`` among them.
+        parents: the dotted names of these modules, beginning with the outermost module's class, and ``"Global"``.
 
     Example:
         >>> class Ask(torch.nn.Module):
@@ -40,7 +40,7 @@ class ModuleTracker:
         return not self._called and len(self.parents) > 1
 
     def _name(self, module: Module) -> str:
-        """A module's dotted name below the outermost one, which is known once that is called."""
+        """A module's dotted name in the outermost module."""
         if not self._called or module not in self._names:
             root = type(module).__name__
             for path, inner in module.named_modules():

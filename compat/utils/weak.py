@@ -1,6 +1,6 @@
 """``torch.utils.weak``: dictionaries with weak keys, which are compared by identity.
 
-Tensors compare element by element, so that Python's own dictionaries of weak references have no use for them.
+Tensors compare elementwise, so they cannot be keys of Python's dictionaries of weak references.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ WeakTensorKeyDictionary = WeakIdKeyDictionary
 
 
 class TensorWeakRef:
-    """A weak reference to a tensor; two are equal if they are to the same one.
+    """A weak reference to a tensor, equal to another one if both refer to the same tensor.
 
     Example:
         >>> x = torch.ones(2)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as program
-from benchmarks.__main__ import NAMES, Order, main
+from benchmarks.__main__ import NAMES, Settings, main
 from benchmarks.contestants import CONTESTANTS
 from benchmarks.harness import Spread
 from benchmarks.race import Rules
@@ -17,12 +17,12 @@ from benchmarks.workloads import all_workloads
 from benchmarks.workloads.base import Workload
 
 
-def order(*arguments: str) -> Order:
+def order(*arguments: str) -> Settings:
     parser = program._parser()
-    return program.understand(parser, parser.parse_args(arguments))
+    return program.parse_settings(parser, parser.parse_args(arguments))
 
 
-def pairs(found: Order) -> list[tuple[str, str]]:
+def pairs(found: Settings) -> list[tuple[str, str]]:
     return [(workload.name, size) for workload, size in found.workloads]
 
 
@@ -154,5 +154,5 @@ def test_pictures(tmp_path: Path):
 def test_a_file_of_another_form_is_not_shown(tmp_path: Path):
     file = tmp_path / "old.json"
     file.write_text('{"results": []}')
-    with pytest.raises(SystemExit, match="does not hold results of this form"):
+    with pytest.raises(SystemExit, match="does not contain results of this form"):
         main(["--show", str(file)])

@@ -13,8 +13,8 @@ from benchmarks.contestants import Absent, Contestant
 from benchmarks.harness import Spread
 from benchmarks.race import Rules, geometric_means, judge, race
 from benchmarks.results import Mean, Race, Result
-from benchmarks.team import Failed
-from benchmarks.worker import Orders
+from benchmarks.worker import WorkerConfig
+from benchmarks.worker_process import Failed
 from benchmarks.workloads.base import Workload
 
 RULES = Rules(rounds=4, turn_seconds=1.0, settle=0.0, budget=1e9, second_process=False)
@@ -60,11 +60,11 @@ def run(fakes: list[Fake], rules: Rules = RULES, baseline: str | None = None, wo
     by_name = {fake.name: fake for fake in fakes}
     contestants = [Contestant(fake.name, "", "math", lambda *a: None) for fake in fakes]
 
-    def hire(contestant: Contestant, orders: Orders, caches: Path) -> Any:
-        assert (orders.workload, orders.size, caches.name) == (workload.name, "small", contestant.name)
+    def start_worker(contestant: Contestant, config: WorkerConfig, caches: Path) -> Any:
+        assert (config.workload, config.size, caches.name) == (workload.name, "small", contestant.name)
         return by_name[contestant.name]
 
-    return race(workload, "small", contestants, baseline or fakes[0].name, rules, hire)
+    return race(workload, "small", contestants, baseline or fakes[0].name, rules, start_worker)
 
 
 def drifting(*seconds: float) -> Callable[..., dict[str, Any]]:
@@ -178,7 +178,7 @@ def test_without_its_baseline_a_race_has_times_but_no_ratios():
 
 def test_a_package_that_is_not_installed_is_not_started():
     absent = Contestant("absent", "", "no_such_package", lambda *a: None)
-    found = race(WORKLOAD, "small", [absent], "absent", RULES, hire=lambda *a: pytest.fail("was hired"))
+    found = race(WORKLOAD, "small", [absent], "absent", RULES, start_worker=lambda *a: pytest.fail("was started"))
     assert found.results["absent"].reason == "no_such_package is not installed"
 
 

@@ -1,4 +1,4 @@
-"""The processes of contestants: orders and answers, and failures."""
+"""The processes of contestants: requests and answers, and failures."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import pytest
 from benchmarks import processors, worker
 from benchmarks.contestants import CONTESTANTS, Absent
 from benchmarks.processors import Watch
-from benchmarks.team import Failed, Worker, environment
-from benchmarks.worker import Desk, Orders, serve
+from benchmarks.worker import RequestHandler, WorkerConfig, serve
+from benchmarks.worker_process import Failed, Worker, environment
 from benchmarks.workloads.base import Start
 
 SIZE = "length=5"
 
 
 class Sums:
-    """A desk that adds up."""
+    """A request handler that adds numbers."""
 
     def add(self, numbers: list[int]) -> dict[str, int]:
         return {"sum": sum(numbers)}
@@ -39,7 +39,7 @@ def test_requests_and_answers_are_lines():
     assert third["error"].startswith("TypeError: unsupported operand") and "no attribute 'fly'" in fourth["error"]
 
 
-def test_a_desk_times_steps_with_the_last_loss_read(monkeypatch):
+def test_a_handler_times_steps_with_the_last_loss_read(monkeypatch):
     """On a clock that each step advances by a second and each loss that is read by ten."""
     now = 0.0
 
@@ -55,14 +55,14 @@ def test_a_desk_times_steps_with_the_last_loss_read(monkeypatch):
         return Loss()
 
     monkeypatch.setattr(worker.time, "perf_counter", lambda: now)
-    desk = Desk(Orders("compat", "chain", SIZE, threads=1))
-    desk.training = step
-    assert desk.first(2) == {"losses": [0.5, 0.5], "seconds": [11.0, 11.0]}
-    assert desk.turn(4) == {"seconds": 14.0, "loss": 0.5}
+    handler = RequestHandler(WorkerConfig("compat", "chain", SIZE, threads=1))
+    handler.training = step
+    assert handler.first(2) == {"losses": [0.5, 0.5], "seconds": [11.0, 11.0]}
+    assert handler.turn(4) == {"seconds": 14.0, "loss": 0.5}
 
 
 def test_a_real_process(tmp_path: Path):
-    process = Worker(CONTESTANTS["compat"], Orders("compat", "chain", SIZE, threads=1), tmp_path)
+    process = Worker(CONTESTANTS["compat"], WorkerConfig("compat", "chain", SIZE, threads=1), tmp_path)
     try:
         built = process.ask("build")
         assert built["import_seconds"] > 0 and built["build_seconds"] > 0
@@ -81,11 +81,11 @@ def test_a_real_process(tmp_path: Path):
 
 
 def test_a_process_that_ends_or_is_too_slow_has_failed(tmp_path: Path):
-    unknown = Worker(CONTESTANTS["compat"], Orders("compat", "no_such_workload", SIZE, 1), tmp_path)
+    unknown = Worker(CONTESTANTS["compat"], WorkerConfig("compat", "no_such_workload", SIZE, 1), tmp_path)
     with pytest.raises(Failed, match=r"ended with status 1.*no_such_workload"):
         unknown.ask("build")
     unknown.close()
-    slow = Worker(CONTESTANTS["compat"], Orders("compat", "chain", SIZE, 1), tmp_path, patience=0.01)
+    slow = Worker(CONTESTANTS["compat"], WorkerConfig("compat", "chain", SIZE, 1), tmp_path, timeout=0.01)
     with pytest.raises(Failed, match=r"no answer to build within 0\.01 s"):
         slow.ask("build")
 
@@ -135,4 +135,4 @@ def test_waiting_for_a_process_ends_once_it_has_been_idle_twice(monkeypatch):
     busy = count()
     monkeypatch.setattr(processors, "seconds_of_family", lambda process: next(busy))
     monkeypatch.setattr(processors.time, "monotonic", lambda: len(slept))
-    assert not processors.wait_until_idle(1, patience=10) and len(slept) == 15
+    assert not processors.wait_until_idle(1, timeout=10) and len(slept) == 15

@@ -21,7 +21,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 SEARCHES = ROOT / "tests" / "docs" / "searches.txt"
-#: Under which path the site is served.
+#: The path under which the site is served.
 PREFIX = "/some/where/"
 _FLAGS = [
     "--headless",
@@ -138,7 +138,7 @@ def served(site: Path) -> Iterator[str]:
 
 
 def look(site: Path, every: bool, search: bool, shots: Path | None) -> list[str]:
-    """The errors of a site when a browser shows it."""
+    """The errors of a site in a browser."""
     found: list[str] = []
     with browser() as chromium, served(site) as address:
         if every:
@@ -173,7 +173,7 @@ def _open_all(chromium: Browser, site: Path, base: str) -> Iterator[str]:
             yield f"{name} ({where}): {wide} pixels wider than the window"
 
 
-#: Types words into the search as a reader does, and waits for the results: their addresses, in order.
+#: Types words into the search field, and waits for the addresses of the results, in order.
 _TYPE = """
 const [query] = arguments
 return new Promise(resolve => {
@@ -198,13 +198,13 @@ return new Promise(resolve => {
 
 
 def searches() -> list[tuple[str, list[str]]]:
-    """The queries, and for each the ends of addresses one of which must be among the first three results."""
+    """The queries, and for each the suffixes of addresses of which one must be among the first three results."""
     lines = [line.partition("->") for line in SEARCHES.read_text().splitlines() if "->" in line]
     return [(query.strip(), wanted.split()) for query, _, wanted in lines]
 
 
 def results(chromium: Browser, base: str, query: str) -> list[str]:
-    """The results of a search, the best first."""
+    """The results of a search, best first."""
     chromium.open(base + "index.html")
     return [
         link.removeprefix(base).partition("?")[0] + (f"#{link.partition('#')[2]}" if "#" in link else "")

@@ -15,7 +15,7 @@ _COLOURS = [0x1C, 0x3F, 0x5E, 0xFF, 0xFF, 0xFF, 0xB9, 0xCC, 0xDD, 0xF0, 0xA0, 0x
 
 
 def path_of(source: str) -> str:
-    """The place of a page's card, by the page's source."""
+    """The path of a page's card, given the page's source."""
     return f"{FOLDER}/{source.removesuffix('.md').replace('/', '-')}.png"
 
 

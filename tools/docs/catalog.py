@@ -1,7 +1,7 @@
 """The reference's contents: public names grouped into entries, entries put on pages.
 
 An entry is documented by one docstring. It has all names of the same object: a function, the method, the in-place
-variant, aliases. Each name has one place in the reference, which is also its anchor.
+variant, aliases. Each name occurs at one place in the reference, with itself as anchor.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Page:
     """A page of the reference.
 
     Attributes:
-        path: its place, without a suffix: ``torch/pointwise-trigonometry``.
+        path: its path without a suffix: ``torch/pointwise-trigonometry``.
         section: its section of the navigation.
     """
 
@@ -94,7 +94,7 @@ def entries() -> list[Entry]:
 
 
 def _joined(groups: Iterable[list[Name]]) -> list[list[Name]]:
-    """Groups with the method beside the function of that name, and ``exp_`` beside ``exp``."""
+    """Groups merged, so that a method is with the function of its name, and ``exp_`` with ``exp``."""
     found: dict[str, list[Name]] = {}
     rest = []
     for group in groups:

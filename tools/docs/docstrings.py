@@ -152,7 +152,7 @@ def code(text: str, console: bool = False) -> str:
     return f'<div class="highlight"><pre><code>{_light(highlight(text, lexer, _FORMAT))}</code></pre></div>'
 
 
-#: Tokens that look like their surroundings and need no element.
+#: Types of tokens that are not highlighted.
 _PLAIN = re.compile(r'<span class="(?:n|p|w|o|nn|go)">([^<]*)</span>')
 _FORMAT = HtmlFormatter(nowrap=True)
 

@@ -96,7 +96,7 @@ class Graph:
         return found, ways
 
     def draw(self, width: float = 350, gap: float = 38, top: float = 4) -> tuple[list[str], float]:
-        """Its parts, and its height."""
+        """The parts of the picture, and its height."""
         spots: dict[Hashable, _Spot] = {}
         found, ways = self.layers()
         y = top
@@ -127,7 +127,7 @@ class Graph:
 
 @dataclass
 class _Spot:
-    """The position of a box: the middle of its upper side, and its size."""
+    """The position of a box, the middle of its upper side, and its size."""
 
     x: float
     y: float

@@ -231,7 +231,7 @@ _TITLES = {path: (title, section) for path, title, section, _ in FAMILIES}
 _MODULES = {
     f"{path.partition('/')[0]} {module}": path for path, _, _, modules in FAMILIES for module in modules.split()
 }
-#: Objects that are defined elsewhere than where they belong, by the namespace of their name.
+#: The families of objects that are not defined in a module of their family, by the namespace of their name.
 _PLACES = {
     "torch.Tensor": "torch/tensor", "torch.special": "torch/special", "torch.fft": "torch/fft",
     "torch.linalg": "torch/linalg", "torch.return_types": "torch/return_types", "torch": "torch/types",

@@ -1,4 +1,4 @@
-"""Formulas: LaTeX between dollars in Markdown, MathML on the page, which browsers draw themselves."""
+"""Formulas: LaTeX between dollars in Markdown as MathML, which browsers render."""
 
 from __future__ import annotations
 

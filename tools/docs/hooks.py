@@ -29,7 +29,7 @@ sys.path.insert(0, str(ROOT))
 from tools.docs import cards, catalog, families, formulas, notebooks, parity, plots, render  # noqa: E402
 
 FOLDER = "reference"
-#: The item of the navigation that the reference replaces.
+#: The item of the navigation that the pages of the reference replace.
 PLACE = "Reference"
 _made: dict[str, Any] = {}
 _searched: list[dict[str, Any]] = []
@@ -222,7 +222,7 @@ def _documents(made: catalog.Page, page: Page) -> list[dict[str, Any]]:
     return found
 
 
-#: Arguments of so many functions that a search for them is useless.
+#: Arguments that too many functions have to be searched for.
 _COMMON = frozenset(
     [
         "self",

@@ -13,9 +13,9 @@ from typing import Any
 from compat import _absent as stubs
 from tools.docs.operators import published
 
-#: Modules of compat that PyTorch does not have: they keep compat's name.
+#: Modules of compat that PyTorch does not have, with compat's name.
 OURS = ("compat.runtime", "compat.install", "compat.utils.einops")
-#: Modules whose contents have other public addresses; users do not import from them.
+#: Modules from which users do not import, as their contents have other public addresses.
 INTERNAL = ("compat.nn.common_types",)
 #: The packages of funcgrad by the names that users write.
 FUNCGRAD = {

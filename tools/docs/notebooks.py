@@ -24,7 +24,7 @@ _TAB = re.compile(r'^=== "([^"]+)"\n((?:(?: {4}.*)?\n)*)', re.MULTILINE)
 
 
 def _untabbed(markdown: str) -> str:
-    """Tabs one below the other: a notebook has no tabs."""
+    """Tabs as consecutive sections, since notebooks have no tabs."""
     return _TAB.sub(lambda m: f"**{m[1]}**\n{textwrap.dedent(m[2])}", markdown)
 
 
@@ -64,7 +64,7 @@ def notebook(markdown: str, address: str, folder: Path | None = None) -> str:
 
 
 def _pictured(cells: list[dict[str, Any]], text: str, folder: Path | None) -> str:
-    """The rest of the text between two cells, if the first one shows the picture that the text begins with."""
+    """The text after a cell without the picture that it begins with, which becomes the cell's output."""
     found = _PICTURE.match(text.lstrip())
     if found is None or folder is None or not cells or cells[-1]["cell_type"] != "code":
         return text

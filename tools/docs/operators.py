@@ -1,6 +1,6 @@
 """The facts about an operator in the reference: the only module that knows how operators of ``compat`` are declared.
 
-Other modules call ``describe``. When declarations change, no other file of the documentation changes.
+Other modules call ``describe``, so that they do not depend on the form of declarations.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def home(value: Any) -> str:
     value = _getter(value)
     named = str(getattr(value, "__module__", "") or "")
     if named.startswith("funcgrad."):
-        return named  # functions made by another module's function have its name
+        return named  # functions created by a function of another module have its name
     op = _lookup(function_of(value))
     found = _module_of(op.body if op is not None else function_of(value))
     if op is not None and op.__module__.startswith("compat._operators"):

@@ -35,7 +35,7 @@ def lines(name: str) -> Iterator[str]:
 
 
 def exceptions() -> dict[str, list[tuple[list[str], str]]]:
-    """By entry, the columns that differ and why."""
+    """The columns that differ and the reason, by entry."""
     found: dict[str, dict[str, list[str]]] = {}
     for line in lines("exceptions.txt"):
         name, column, why = line.split(maxsplit=2)
@@ -93,7 +93,7 @@ def page(part: str, link: Link) -> str:
     """A part of the page as HTML: ``same``, ``different`` or ``absent``.
 
     Args:
-        link: the place of a name in the reference, or None.
+        link: returns the place of a name in the reference, or None.
     """
     if part == "same":
         return "".join(

@@ -61,7 +61,7 @@ def array(t: Tensor, anyway: bool = False) -> Any:
         return level_stack.lift(t)
     x = elements(t)
     if t._rg_ and level_stack.state.levels:
-        level_stack.know(t, x)
+        level_stack.record_edge(t, x)
     return x
 
 

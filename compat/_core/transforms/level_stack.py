@@ -337,17 +337,17 @@ def lift(t: Any) -> Any:
     return _lift(t)
 
 
-#: Functions of ``compat.func._grad_nodes``: ``mark`` makes a tensor over a tracer of ``grad`` require grad, ``know``
-#: records the tracer of such a tensor's elements, ``hook`` makes the transform call its hooks.
+#: Functions of ``compat.func._grad_nodes``: ``mark`` makes a tensor over a tracer of ``grad`` require grad,
+#: ``record_edge`` records the tracer of such a tensor's elements, ``hook`` makes the transform call its hooks.
 mark: Callable[..., None]
-know: Callable[[Any, Any], None]
+record_edge: Callable[[Any, Any], None]
 hook: Callable[[Any, Any], None]
 
 
 def set_following(*functions: Callable[..., None]) -> None:
-    """Sets ``mark``, ``know`` and ``hook``."""
-    global mark, know, hook
-    mark, know, hook = functions
+    """Sets ``mark``, ``record_edge`` and ``hook``."""
+    global mark, record_edge, hook
+    mark, record_edge, hook = functions
 
 
 def in_sight(buffers: Sequence[Any]) -> bool:
@@ -377,7 +377,7 @@ def buffer(t: Any) -> Any:
             and layout.base.shape == layout.size
             and layout.dtype is layout.base.dtype
         ):
-            know(root, x)
+            record_edge(root, x)
     return _outlived(x) if isinstance(x, Tracer) and not x.interpreter.alive else x
 
 

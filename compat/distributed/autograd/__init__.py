@@ -21,7 +21,7 @@ def is_available() -> bool:
 class context:
     """Context of a forward pass over several workers and its backward passes; its value is the context's id.
 
-    When it ends, all workers forget what they have recorded for it.
+    When it ends, all workers delete their records of it.
 
     Raises:
         RuntimeError: before ``init_rpc``, and inside another context of the same thread.
@@ -51,7 +51,7 @@ def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
     """The gradients that backward passes of a context have accumulated in this worker, by leaf.
 
     Raises:
-        RuntimeError: if there is no such context.
+        RuntimeError: if the context does not exist.
 
     Example:
         >>> import tempfile, compat.distributed as dist

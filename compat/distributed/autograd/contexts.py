@@ -1,4 +1,4 @@
-"""Contexts of distributed autograd: for one forward pass over several workers, what each of them has of it."""
+"""Contexts of distributed autograd: the records of each worker about one forward pass over several workers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from compat.distributed.autograd.nodes import RecvRpcBackward, SendRpcBackward
 
 
 class Record(NamedTuple):
-    """What a message says about the graph of its tensors.
+    """The part of a message about the graph of its tensors.
 
     Attributes:
         context: the id of the context.
         number: the number of the sender's node; None if no tensor requires gradients.
-        places: the tensors that do.
+        places: the indices of the tensors that require gradients.
     """
 
     context: int
@@ -31,13 +31,13 @@ class Context:
     """A process's part of a context.
 
     Attributes:
-        id: the number that all workers know it by.
+        id: its number, the same in all workers.
         gradients: the accumulated gradients, by leaf.
         sent: the nodes of messages that were sent, by their numbers.
         workers: the ranks that messages of the context were exchanged with.
         passes: the backward passes, by their keys.
-        running: the backward pass that runs at present.
-        lock: is held while a backward pass runs.
+        running: the backward pass that is running.
+        lock: held while a backward pass runs.
     """
 
     def __init__(self, id: int):
@@ -51,7 +51,7 @@ class Context:
         self._numbers = itertools.count()
 
     def send(self, tensors: Sequence[Tensor], to: int) -> Record:
-        """Makes a node for those tensors of a message that require gradients."""
+        """Creates a node for the tensors of a message that require gradients."""
         self.workers.add(to)
         places = tuple(i for i, t in enumerate(tensors) if mode.grad and t.requires_grad)
         if not places:
@@ -61,7 +61,7 @@ class Context:
         return Record(self.id, number, places)
 
     def receive(self, record: Record, tensors: Sequence[Tensor], source: int) -> None:
-        """Makes a node for those tensors of a message that require gradients at the sender."""
+        """Creates a node for the tensors of a message that require gradients at the sender."""
         self.workers.add(source)
         if record.number is not None:
             RecvRpcBackward([tensors[i] for i in record.places], self, source, record.number)
@@ -81,7 +81,7 @@ class Contexts:
     Args:
         rank: the process's rank.
         call: calls a function in another process, and returns a ``Future``.
-        notify: calls a function in another process, whose result is not needed.
+        notify: calls a function in another process, without a result.
     """
 
     def __init__(self, rank: int, call: Callable[..., Any], notify: Callable[..., Any]):
@@ -93,10 +93,10 @@ class Contexts:
         self.passes = itertools.count()
 
     def begin(self) -> Context:
-        """Makes a context, and enters it in this thread.
+        """Creates a context, and enters it in this thread.
 
         Raises:
-            RuntimeError: in a thread that has entered one.
+            RuntimeError: in a thread that has entered a context.
         """
         if self.current() is not None:
             raise RuntimeError("Already have an autograd context id for this thread.")
@@ -104,12 +104,12 @@ class Contexts:
         return context
 
     def end(self, context: Context) -> None:
-        """Leaves a context, and releases it everywhere."""
+        """Exits a context, and releases it in all workers."""
         self._local.context = None
         self.release(context.id)
 
     def release(self, id: int) -> None:
-        """Forgets a context, here and in the workers that messages of it were exchanged with."""
+        """Deletes a context, here and in the workers that messages of it were exchanged with."""
         with self._lock:
             context = self._table.pop(id, None)
         if context is not None:
@@ -133,7 +133,7 @@ class Contexts:
         """The context of an id.
 
         Raises:
-            RuntimeError: if there is none.
+            RuntimeError: if it does not exist.
         """
         context = self._table.get(id)
         if context is None:
@@ -141,7 +141,7 @@ class Contexts:
         return context
 
     def obtain(self, id: int) -> Context:
-        """The context of an id, which is made if there is none."""
+        """The context of an id, which is created if it does not exist."""
         with self._lock:
             return self._table.setdefault(id, Context(id))
 
@@ -151,7 +151,7 @@ class _State:
 
 
 def install(contexts: Contexts | None) -> None:
-    """Makes contexts available to this process, or, with None, no longer."""
+    """Sets the contexts of this process; None removes them."""
     _State.contexts = contexts
 
 

@@ -1,4 +1,4 @@
-"""The nodes of the backward graph where tensors leave a process, and where they arrive."""
+"""The nodes of the backward graph for tensors that were sent to another process, or received from one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compat._core.types.size import Size
 
 
 class _Boundary(Node):
-    """A node whose tensors are in two processes.
+    """A node for tensors of a message between two processes.
 
     Attributes:
         types: the size and dtype of each tensor.
@@ -28,14 +28,14 @@ class _Boundary(Node):
         return self.types[nr] if nr < len(self.types) else None
 
     def filled(self, grads: Sequence[Tensor | None]) -> list[Tensor]:
-        """One gradient for each tensor: zeros where none has arrived."""
+        """The gradients of all tensors, zeros for missing ones."""
         zeros = names_of("torch")["zeros"]
         given = [*grads, *[None] * (len(self.types) - len(grads))]
         return [zeros(size, dtype=dtype) if g is None else g for g, (size, dtype) in zip(given, self.types)]
 
 
 class SendRpcBackward(_Boundary):
-    """The node of tensors that were sent: their gradients arrive here.
+    """The node of tensors that were sent, which receives their gradients.
 
     Args:
         tensors: the tensors.
@@ -54,7 +54,7 @@ class SendRpcBackward(_Boundary):
 
 
 class RecvRpcBackward(_Boundary):
-    """The node of tensors that were received: it sends their gradients to the process that they came from.
+    """The node of tensors that were received, which sends their gradients to the sender.
 
     Args:
         tensors: the tensors, which become its outputs.

@@ -1,10 +1,10 @@
 """Backward passes over several workers.
 
-A pass has two phases. First each worker learns at which of its nodes gradients will arrive: a worker searches the graph
-from the nodes that it knows of, and tells the senders of the tensors that it finds. Then gradients are computed: a node
-runs when the gradients of all its users are there, whichever worker they come from, so each node runs once, and outputs
-of remote calls that the loss does not use are not waited for. A worker answers when everything that follows from a
-gradient is done, so the first one knows when the pass is.
+A pass has two phases. The first determines the nodes of each worker that will receive gradients: a worker searches the
+graph from its known nodes, and informs the senders of the received tensors that it finds. The second computes
+gradients: a node runs once, when it has the gradients of all its users in all workers, and does not wait for those of
+outputs that the loss does not depend on. A worker answers a message with gradients when all computations that depend on
+them are finished, so that the first worker is informed of the end of the pass.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Pass:
         contexts: the process's contexts.
         context: the context of the pass.
         key: the key of the pass: the rank of the worker that began it, and a number.
-        keep_graph: whether nodes keep what they saved.
+        keep_graph: whether nodes keep their saved tensors.
     """
 
     def __init__(self, contexts: Contexts, context: Context, key: Key, keep_graph: bool):
@@ -42,7 +42,7 @@ class Pass:
         self._calls: list[Future[Any]] = []
 
     def expect(self, nodes: Sequence[Node]) -> Future[Any]:
-        """Adds nodes where gradients will arrive; done when the workers that they lead to know theirs."""
+        """Adds nodes that will receive gradients; the future is done when workers they lead to have added theirs."""
         senders: dict[int, list[int]] = {}
         with self._context.lock:
             self._roots.update(dict.fromkeys(nodes))
@@ -52,7 +52,7 @@ class Pass:
         return collect_all([self._contexts.call(to, expect, *arguments, numbers) for to, numbers in senders.items()])
 
     def _received(self, nodes: Sequence[Node]) -> list[RecvRpcBackward]:
-        """The nodes of received tensors that some nodes lead to, without those that are known."""
+        """The nodes of received tensors that can be reached from the given nodes, except known ones."""
         found = []
         stack = list(nodes)
         while stack:
@@ -66,7 +66,7 @@ class Pass:
         return found
 
     def run(self, roots: Sequence[Edge], grads: Sequence[Tensor]) -> Future[Any]:
-        """Continues with the gradients of some roots; done when everything that follows from them is."""
+        """Continues with the gradients of roots; the future is done when all dependent computations are finished."""
         context = self._context
         with context.lock:
             if self._open is None:
@@ -80,7 +80,7 @@ class Pass:
         return collect_all(calls)
 
     def send(self, node: RecvRpcBackward, grads: Sequence[Tensor]) -> None:
-        """Sends the gradients of received tensors to the worker that they came from."""
+        """Sends the gradients of received tensors to their sender."""
         arguments = self._context.id, self._key, node.number
         self._calls.append(self._contexts.call(node.worker, propagate, *arguments, list(grads)))
 
@@ -108,7 +108,7 @@ def propagate(context_id: int, key: Key, number: int, grads: Sequence[Tensor]) -
 
 
 def backward(context_id: int, roots: Sequence[Tensor], retain_graph: bool = False) -> None:
-    """Computes the gradients of the sum of some scalars with respect to leaves in all workers.
+    """Computes the gradients of the sum of scalars with respect to leaves in all workers.
 
     The gradients are accumulated in the context, not in ``grad``: ``get_gradients`` returns them, and
     ``DistributedOptimizer.step`` uses them.
@@ -119,7 +119,7 @@ def backward(context_id: int, roots: Sequence[Tensor], retain_graph: bool = Fals
         retain_graph: whether the graph is kept for another backward pass.
 
     Raises:
-        RuntimeError: if there is no such context, for roots that are not scalars or do not require gradients, and if
+        RuntimeError: if the context does not exist, for roots that are not scalars or do not require gradients, and if
             the backward pass fails in another worker.
 
     Example:

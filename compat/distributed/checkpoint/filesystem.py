@@ -1,7 +1,7 @@
 """PyTorch's checkpoint files: ``.metadata``, and ``__<rank>_0.distcp`` with the shards of each process.
 
-A shard is written by ``torch.save``, one after the other; ``.metadata`` is a pickle of ``Metadata``. The files are
-compatible with PyTorch in both directions. Unpickling accepts only the names of the format.
+``torch.save`` writes the shards, one after the other; ``.metadata`` is a pickle of ``Metadata``. PyTorch can read these
+files, and this module can read PyTorch's. Unpickling accepts only the names of the format.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ class FileSystemReader(FileSystemWriter):
 
 
 class Parts:
-    """A process's file being written: under a temporary name until it is complete.
+    """The file that a process writes, under a temporary name until it is complete.
 
     Args:
-        folder: the checkpoint's.
+        folder: the folder of the checkpoint.
         rank: the process's rank.
     """
 
@@ -100,7 +100,7 @@ class Parts:
 
 
 def write_metadata(folder: Path, metadata: Metadata) -> None:
-    """Writes a checkpoint's metadata, after everything else."""
+    """Writes a checkpoint's metadata, after all other files."""
     contents = io.BytesIO()
     Writer(contents, 4).dump(metadata)
     (folder / f"{METADATA}.new").write_bytes(contents.getvalue())
@@ -114,7 +114,7 @@ def read_part(folder: Path, place: _StorageInfo) -> Any:
         CheckpointException: if the file is missing, corrupt or compressed.
     """
     if place.__dict__.get("transform_descriptors"):
-        raise CheckpointException(f"load: {place.relative_path} was changed by {place.transform_descriptors}")
+        raise CheckpointException(f"load: {place.relative_path} is transformed by {place.transform_descriptors}")
     try:
         with open(folder / place.relative_path, "rb") as file:
             file.seek(place.offset)
@@ -144,7 +144,7 @@ class _Reader(pickle.Unpickler):
             ("torch.serialization", "_get_layout"): lambda text: LAYOUTS[text.removeprefix("torch.")],
         }  # fmt: skip
         if (module, name) not in known:
-            raise pickle.UnpicklingError(f"it has {module}.{name}, which is no part of the format")
+            raise pickle.UnpicklingError(f"it has {module}.{name}, which is not part of the format")
         return known[module, name]
 
 

@@ -89,7 +89,7 @@ class MetadataIndex:
     """The key of an entry of a checkpoint.
 
     Attributes:
-        fqn: its fully qualified name: the keys that lead to it, joined by dots.
+        fqn: the fully qualified name: the path of keys to the entry, joined by dots.
         offset: the start of a shard.
         index: the index of the shard, as a hint.
     """
@@ -106,12 +106,12 @@ class MetadataIndex:
 
 @dataclass
 class StorageMeta:
-    """Where a checkpoint was written.
+    """The location of a checkpoint.
 
     Attributes:
         checkpoint_id: the folder.
         save_id, load_id: ids of the save and the load.
-        modules: of extensions.
+        modules: the modules of extensions.
     """
 
     checkpoint_id: Any = None
@@ -126,7 +126,7 @@ class Metadata:
 
     Attributes:
         state_dict_metadata: tensors and objects by name.
-        planner_data: by name, the keys that lead to it.
+        planner_data: the path of keys to each entry, by name.
         storage_data: the location of each entry.
         storage_meta: the location of the checkpoint.
         version: the version of the format.

@@ -26,7 +26,7 @@ class StateDictOptions:
         cpu_offload: ignored.
         ignore_frozen_params: whether to omit parameters that do not require grad.
         strict: whether a module's state must be complete.
-        broadcast_from_rank0: ignored: each process is given the state.
+        broadcast_from_rank0: ignored: the state must be given in each process.
     """
 
     full_state_dict: bool = False
@@ -133,11 +133,11 @@ def set_optimizer_state_dict(
             for name in given["params"]:
                 if name in optim_state_dict["state"]:
                     p = params[name]
-                    kept = {k: _divided(v, p) for k, v in optim_state_dict["state"][name].items()}
+                    kept = {k: _sharded(v, p) for k, v in optim_state_dict["state"][name].items()}
                     optimizer.state[p] = kept
 
 
-def _divided(value: Any, param: Tensor) -> Any:
+def _sharded(value: Any, param: Tensor) -> Any:
     same = isinstance(value, Tensor) and value.shape == param.shape
     return _as_mine(value, param) if same else value
 
@@ -145,7 +145,7 @@ def _divided(value: Any, param: Tensor) -> Any:
 def get_state_dict(
     model: Module, optimizers: Any, *, submodules: Any = None, options: StateDictOptions | None = None
 ) -> tuple[dict, dict]:
-    """The state of a module, and that of its optimizers."""
+    """The state of a module, and the state of its optimizers."""
     return get_model_state_dict(model, options=options), get_optimizer_state_dict(model, optimizers, options=options)
 
 

@@ -1,7 +1,7 @@
 """Sharded checkpoints in a folder: a file with each process's shards, and a metadata file with their positions.
 
-Each shard is written once, by a process whose devices hold it. Loading assembles the shards of the present devices from
-whatever shards there are, so the number of devices, or of processes, may differ. The files are PyTorch's
+Each shard is written once, by a process whose devices have it. Loading assembles the shards for the present devices
+from the saved ones, so that the numbers of devices and processes may differ. The file format is PyTorch's
 (``filesystem``).
 """
 
@@ -43,14 +43,14 @@ __all__ = ["CheckpointException", "FileSystemReader", "FileSystemWriter", "load"
 
 
 def _is_nested(x: Any) -> bool:
-    """Whether a list's elements have their own names: those with containers and tensors."""
+    """Whether the elements of a list are saved under separate names, as it has containers or tensors."""
     if isinstance(x, list):
         return any(map(_is_nested, x))
     return isinstance(x, Mapping | Tensor) or hasattr(x, "state_dict")
 
 
 def _leaves(state: Any, path: tuple = ()) -> dict[str, tuple[tuple, Any]]:
-    """The leaves of a nested state: by name, the keys that lead to it and the value."""
+    """The leaves of a nested state, by name: the path of keys and the value."""
     if isinstance(state, Mapping):
         items: Any = state.items()
     elif isinstance(state, list) and path and _is_nested(state):
@@ -171,8 +171,8 @@ def load(
         process_group, no_dist: ignored.
 
     Raises:
-        CheckpointException: if the folder has no checkpoint, lacks a tensor, or has it in another size or dtype; the
-            tensor is named, and nothing is written.
+        CheckpointException: if the folder has no checkpoint, or a tensor is missing or has another size or dtype; the
+            message names the tensor, and nothing is written.
     """
     folder = _folder(checkpoint_id, storage_reader)
     metadata = read_metadata(folder)
@@ -203,7 +203,7 @@ def _check(name: str, value: Any, metadata: Metadata, folder: Path) -> None:
 
 
 def _read(name: str, t: Tensor, metadata: Metadata, folder: Path) -> None:
-    """Loads a tensor; for a sharded one each device's shard separately."""
+    """Loads a tensor, each device's shard separately."""
     entry = metadata.state_dict_metadata[name]
     read: dict[tuple, np.ndarray] = {}
 
@@ -237,7 +237,7 @@ def _assembled(
 
 
 def _replace(state: Any, values: Mapping[str, Any], path: tuple) -> None:
-    """Replaces values that are not tensors; objects with a state load it."""
+    """Replaces values that are not tensors; objects with ``load_state_dict`` load theirs."""
     items: Any = list(state.items() if isinstance(state, Mapping) else enumerate(state))
     for key, value in items:
         here = (*path, key)

@@ -27,7 +27,7 @@ from compat.distributed.elastic.options import by_rank, hosts, processes, settin
 GRACE = 30.0
 
 
-class Ended(Exception):
+class SignalReceived(Exception):
     """The agent received a termination signal."""
 
     def __init__(self, number: int):
@@ -42,8 +42,7 @@ class Round(NamedTuple):
         number: the number of the round.
         host: this host's index.
         counts: the number of processes of each host.
-        address: the host of rank 0's store, or of the agents' store.
-        port: its port.
+        address, port: the address of rank 0's store, or of the agents' store.
     """
 
     number: int
@@ -58,7 +57,7 @@ class Round(NamedTuple):
         return sum(self.counts[: self.host])
 
 
-class Meeting:
+class Rendezvous:
     """The agents' rendezvous: a store at a common address, which one of them serves.
 
     Args:
@@ -67,13 +66,13 @@ class Meeting:
     """
 
     def __init__(self, options: Namespace, count: int):
-        self.count, self.fewest, self.most = count, *hosts(options.nnodes)
+        self.count, self.min_hosts, self.max_hosts = count, *hosts(options.nnodes)
         self.conf = settings(options.rdzv_conf)
-        self.patience = float(self.conf.get("join_timeout", self.conf.get("timeout", 600)))
+        self.join_timeout = float(self.conf.get("join_timeout", self.conf.get("timeout", 600)))
         self.static = options.rdzv_backend == "static"
         self.rank = options.node_rank
         alone = options.standalone or (
-            self.most == 1 and not options.rdzv_endpoint and options.rdzv_backend != "static"
+            self.max_hosts == 1 and not options.rdzv_endpoint and options.rdzv_backend != "static"
         )
         endpoint = f"{options.master_addr}:{options.master_port}" if self.static else options.rdzv_endpoint
         self.address, port = ("127.0.0.1", 0) if alone else _address(options.rdzv_endpoint or endpoint)
@@ -83,15 +82,15 @@ class Meeting:
         self.number = -1
 
     def _store(self, port: int, alone: bool) -> TCPStore:
-        patience = timedelta(seconds=self.patience)
+        join_timeout = timedelta(seconds=self.join_timeout)
         serves = alone or (self.rank == 0 if self.static else self._may_serve())
         if serves:
             try:
-                return TCPStore(self.address, port, is_master=True, timeout=patience, wait_for_workers=False)
+                return TCPStore(self.address, port, is_master=True, timeout=join_timeout, wait_for_workers=False)
             except DistNetworkError:
                 if self.static:
                     raise
-        return TCPStore(self.address, port, timeout=patience, wait_for_workers=False)
+        return TCPStore(self.address, port, timeout=join_timeout, wait_for_workers=False)
 
     def _may_serve(self) -> bool:
         if "is_host" in self.conf:
@@ -110,57 +109,57 @@ class Meeting:
         Raises:
             DistStoreError: if not enough hosts join in time.
         """
-        self.number = max(self.number + 1, self.asked())
+        self.number = max(self.number + 1, self.requested_round())
         store = PrefixStore(f"round/{self.number}", self.store)
         host = self.rank if self.static else store.add("hosts", 1) - 1
         store.set(f"host/{host}", str(self.count))
         if host == 0:
-            store.set("size", str(self._gathered(store)))
+            store.set("size", str(self._wait_for_hosts(store)))
         size = int(store.get("size"))
         if host >= size:
-            raise DistNetworkError(f"this host came too late: {size} hosts have begun without it")
+            raise DistNetworkError(f"this host joined too late: {size} hosts have started without it")
         return Round(self.number, host, [int(store.get(f"host/{i}")) for i in range(size)], self.address, self.port)
 
-    def _gathered(self, store: Store) -> int:
-        """Waits for the minimum number of hosts, and a little longer for the maximum."""
+    def _wait_for_hosts(self, store: Store) -> int:
+        """Waits for the minimum number of hosts, then for more until ``last_call_timeout`` passes without one."""
         if self.static:
-            store.wait([f"host/{i}" for i in range(self.fewest)], timedelta(seconds=self.patience))
-            return self.fewest
-        until, last = time.monotonic() + self.patience, time.monotonic()
+            store.wait([f"host/{i}" for i in range(self.min_hosts)], timedelta(seconds=self.join_timeout))
+            return self.min_hosts
+        deadline, last = time.monotonic() + self.join_timeout, time.monotonic()
         seen = 0
         while True:
             now = int(store.add("hosts", 0))
             if now != seen:
                 seen, last = now, time.monotonic()
             settled = time.monotonic() - last > float(self.conf.get("last_call_timeout", 30))
-            if seen >= self.most or (seen >= self.fewest and settled):
-                return min(seen, self.most)
-            if time.monotonic() > until:
-                raise DistNetworkError(f"{seen} of {self.fewest} hosts have come in {self.patience:g} seconds")
+            if seen >= self.max_hosts or (seen >= self.min_hosts and settled):
+                return min(seen, self.max_hosts)
+            if time.monotonic() > deadline:
+                raise DistNetworkError(f"{seen} of {self.min_hosts} hosts have joined in {self.join_timeout:g} seconds")
             time.sleep(0.05)
 
-    def ask_again(self) -> None:
+    def request_restart(self) -> None:
         """Requests a new round, after a process of this host has failed."""
         self.store.compare_set("again", str(self.number), str(self.number + 1))
-        if self.asked() <= self.number:
+        if self.requested_round() <= self.number:
             self.store.set("again", str(self.number + 1))
 
-    def asked(self) -> int:
+    def requested_round(self) -> int:
         """The number of the last requested round."""
         return self.store.add("again", 0)
 
     def finished(self, round: Round, ok: bool) -> None:
-        """Waits until all hosts have finished, as one may serve the store for the others."""
+        """Waits until all hosts have finished, since this host may serve the store for the others."""
         if len(round.counts) == 1:
             return
         store = PrefixStore(f"end/{round.number}", self.store)
         store.add("hosts", 1)
-        until = time.monotonic() + (300 if ok else 5)
+        deadline = time.monotonic() + (300 if ok else 5)
         try:
-            while store.add("hosts", 0) < len(round.counts) and time.monotonic() < until:
+            while store.add("hosts", 0) < len(round.counts) and time.monotonic() < deadline:
                 time.sleep(0.05)
             if self.tcp._server is not None:
-                time.sleep(0.3)  # others read the last value
+                time.sleep(0.3)  # until others have read the last value
         except DistNetworkError:
             pass  # the server has exited
 
@@ -185,67 +184,67 @@ class Agent:
         self._pumps: list[threading.Thread] = []
 
     def run(self) -> None:
-        """Runs it until all processes have succeeded.
+        """Runs the program until all processes have succeeded.
 
         Raises:
-            ChildFailedError: if one failed, and the restarts are used up.
-            Ended: on a signal.
+            ChildFailedError: if a process failed and no restarts are left.
+            SignalReceived: on a signal.
         """
         for name in self.options.signals_to_handle.split(","):
             signal.signal(getattr(signal, name), _end)
-        meeting = Meeting(self.options, self.count)
+        rendezvous = Rendezvous(self.options, self.count)
         restarts = 0
         try:
             while True:
-                round = meeting.next()
-                failed = self._once(meeting, round, restarts)
+                round = rendezvous.next()
+                failed = self._run_round(rendezvous, round, restarts)
                 if failed is not None and failed:
                     if restarts >= self.options.max_restarts:
-                        meeting.store.set("failed", json.dumps(sorted(failed)))
-                        meeting.finished(round, False)
+                        rendezvous.store.set("failed", json.dumps(sorted(failed)))
+                        rendezvous.finished(round, False)
                         raise ChildFailedError(self.options.training_script, failed)
-                    _say(f"{len(failed)} processes failed, first rank {min(failed)}; starting again "
-                         f"({restarts + 1} of {self.options.max_restarts})")  # fmt: skip
-                    meeting.ask_again()
+                    _log(f"{len(failed)} processes failed, first rank {min(failed)}; restart "
+                         f"{restarts + 1} of {self.options.max_restarts}")  # fmt: skip
+                    rendezvous.request_restart()
                 elif failed is not None:
-                    meeting.finished(round, True)
+                    rendezvous.finished(round, True)
                     return
                 restarts += 1
         finally:
             self._stop()
 
-    def _once(self, meeting: Meeting, round: Round, restarts: int) -> dict[int, ProcessFailure] | None:
+    def _run_round(self, rendezvous: Rendezvous, round: Round, restarts: int) -> dict[int, ProcessFailure] | None:
         """Starts the processes and waits; returns the failed ones, or None if other hosts restart."""
         self._start(round, restarts)
-        looked = time.monotonic()
+        last_check = time.monotonic()
         while True:
             codes = [w.poll() for w in self.workers]
             if any(code not in (None, 0) for code in codes):
-                time.sleep(min(0.1, self.options.monitor_interval))  # others fail for the same reason
+                time.sleep(min(0.1, self.options.monitor_interval))  # until others fail for the same reason
                 failed = self._failures(round)
                 self._stop()
                 return failed
             if all(code == 0 for code in codes):
                 self._join_pumps()
                 return {}
-            if len(round.counts) > 1 and time.monotonic() - looked > 0.5:
-                looked = time.monotonic()
-                if meeting.store.check(["failed"]):
+            if len(round.counts) > 1 and time.monotonic() - last_check > 0.5:
+                last_check = time.monotonic()
+                if rendezvous.store.check(["failed"]):
                     self._stop()
-                    raise DistNetworkError("processes of another host have failed, and are not started again")
-                if meeting.asked() > round.number:
+                    raise DistNetworkError("processes of another host have failed and are not restarted")
+                if rendezvous.requested_round() > round.number:
                     self._stop()
                     return None
             time.sleep(self.options.monitor_interval)
 
     def _failures(self, round: Round) -> dict[int, ProcessFailure]:
-        found = {}
+        result = {}
         for i, worker in enumerate(self.workers):
             if worker.poll() not in (None, 0):
                 path = self._error_file(i)
                 path = path if os.path.exists(path) else ""
-                found[round.first + i] = ProcessFailure(i, worker.pid, worker.returncode, path)
-        return found
+                result[round.first + i] = ProcessFailure(i, worker.pid, worker.returncode, path)
+        return result
 
     # ---------------------------------------------------------------- processes
 
@@ -259,7 +258,7 @@ class Agent:
         self._attempt = restarts
         self.workers, self._pumps = [], []
         redirects, tee = by_rank(self.options.redirects, self.count), by_rank(self.options.tee, self.count)
-        shown = {int(i) for i in str(self.options.local_ranks_filter or "").split(",") if i}
+        visible = {int(i) for i in str(self.options.local_ranks_filter or "").split(",") if i}
         for i in range(self.count):
             os.makedirs(self._folder(i), exist_ok=True)
             streams: dict[str, Any] = {}
@@ -269,7 +268,7 @@ class Agent:
                 if tee[i] & bit:
                     streams[name] = subprocess.PIPE
                     pumps.append((name, open(file, "wb")))  # noqa: SIM115 - the thread that writes it closes it
-                elif redirects[i] & bit or (shown and i not in shown):
+                elif redirects[i] & bit or (visible and i not in visible):
                     streams[name] = open(file, "wb")  # noqa: SIM115 - for the process
             worker = subprocess.Popen(self._command(), env=self._environment(round, i, restarts), **streams)
             for stream, log in pumps:
@@ -278,14 +277,14 @@ class Agent:
 
     def _pump(self, worker: subprocess.Popen, name: str, file: IO[bytes], prefix: str) -> None:
         """Copies a process's output to a file, and to the terminal."""
-        source, shown = getattr(worker, name), getattr(sys, name)
+        source, visible = getattr(worker, name), getattr(sys, name)
 
         def work() -> None:
             with file, source:
                 for line in source:
                     file.write(line)
-                    shown.write(prefix + line.decode(errors="replace"))
-                    shown.flush()
+                    visible.write(prefix + line.decode(errors="replace"))
+                    visible.flush()
 
         thread = threading.Thread(target=work, daemon=True)
         thread.start()
@@ -305,7 +304,7 @@ class Agent:
 
     def _environment(self, round: Round, i: int, restarts: int) -> dict[str, str]:
         rank, size = round.first + i, sum(round.counts)
-        known = {
+        variables = {
             "LOCAL_RANK": 0 if self.options.virtual_local_rank else i, "RANK": rank, "GROUP_RANK": round.host,
             "ROLE_RANK": rank, "ROLE_NAME": self.options.role, "LOCAL_WORLD_SIZE": self.count, "WORLD_SIZE": size,
             "GROUP_WORLD_SIZE": len(round.counts), "ROLE_WORLD_SIZE": size, "MASTER_ADDR": round.address,
@@ -314,20 +313,20 @@ class Agent:
             "TORCHELASTIC_USE_AGENT_STORE": True, "TORCHELASTIC_ERROR_FILE": self._error_file(i),
             "TORCH_NCCL_ASYNC_ERROR_HANDLING": 1,
         }  # fmt: skip
-        found = {**os.environ, **{name: str(value) for name, value in known.items()}}
+        result = {**os.environ, **{name: str(value) for name, value in variables.items()}}
         if self.count > 1 and "OMP_NUM_THREADS" not in os.environ:
-            found["OMP_NUM_THREADS"] = "1"
-        return found
+            result["OMP_NUM_THREADS"] = "1"
+        return result
 
     def _stop(self) -> None:
         """Stops the processes: by SIGTERM, and by SIGKILL after the grace period."""
         running = [w for w in self.workers if w.poll() is None]
         for worker in running:
             worker.terminate()
-        until = time.monotonic() + GRACE
+        deadline = time.monotonic() + GRACE
         for worker in running:
             try:
-                worker.wait(max(until - time.monotonic(), 0))
+                worker.wait(max(deadline - time.monotonic(), 0))
             except subprocess.TimeoutExpired:
                 worker.kill()
                 worker.wait()
@@ -335,8 +334,8 @@ class Agent:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    raise Ended(number)
+    raise SignalReceived(number)
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     sys.stderr.write(f"torch.distributed.run: {text}\n")

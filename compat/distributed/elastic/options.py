@@ -1,6 +1,6 @@
 """The options of ``python -m torch.distributed.run``, as for ``torchrun``.
 
-Each has an environment variable with the prefix ``PET_``: ``PET_NPROC_PER_NODE=2``.
+Environment variables with the prefix ``PET_`` set their defaults: ``PET_NPROC_PER_NODE=2``.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class OffloadPolicy:
 
 @dataclass
 class CPUOffloadPolicy(OffloadPolicy):
-    """Parameters are offloaded to host memory; only on the CPU, where it has no effect.
+    """Parameters are offloaded to host memory; supported only on the CPU, where this has no effect.
 
     Attributes:
         pin_memory: ignored.
@@ -54,7 +54,7 @@ class CPUOffloadPolicy(OffloadPolicy):
 
 
 class FSDPModule:
-    """Mixed into the class of modules sharded by ``fully_shard``; XLA decides when parameters are gathered."""
+    """The mixin of modules sharded by ``fully_shard``; XLA decides when parameters are gathered."""
 
     def unshard(self, async_op: bool = False) -> None:
         """Ignored."""
@@ -88,12 +88,12 @@ def fully_shard(
     """Shards a module's parameters and its batches over a mesh.
 
     Args:
-        module: the module, or a list of them; parameters stay the same objects. Those sharded by an earlier call for a
-            submodule are kept.
+        module: the module, or a list of modules; parameters stay the same objects. Parameters that an earlier call for
+            a submodule has sharded are unchanged.
         mesh: the devices; all by default. With two axes, parameters are replicated along the first (hybrid sharding).
         reshard_after_forward: ignored.
         shard_placement_fn: returns the dimension along which a parameter is sharded. By default the first one that
-            divides evenly, or else the first, with smaller shards on the last devices.
+            divides evenly, otherwise the first, with smaller shards on the last devices.
         mp_policy: the dtypes of computations; casting parameters is not supported.
         offload_policy: ignored.
         ignored_params: parameters that are replicated.
@@ -111,7 +111,9 @@ def fully_shard(
         ((Shard(dim=0),), True)
     """
     if mp_policy.param_dtype is not None or mp_policy.reduce_dtype is not None:
-        raise NotImplementedError("fully_shard: mp_policy's param_dtype and reduce_dtype are not there; use autocast")
+        raise NotImplementedError(
+            "fully_shard: mp_policy's param_dtype and reduce_dtype are not supported; use autocast"
+        )
     mesh = mesh if mesh is not None else init_device_mesh("cpu", (len(parallel.devices()),))
     modules = module if isinstance(module, list | tuple) else [module]
     ignored = {id(p) for p in ignored_params or ()}
@@ -121,19 +123,19 @@ def fully_shard(
                 raise NotImplementedError(
                     f"fully_shard: parameter {name!r} is on the device meta; call to_empty(device=...) before it"
                 )
-            if not _divided(p, mesh):
+            if not _sharded(p, mesh):
                 wanted = shard_placement_fn(p) if shard_placement_fn is not None else None
                 placement = Replicate() if id(p) in ignored else _placement(p, mesh, wanted)
                 place_in(p, mesh, [*[Replicate()] * (mesh.ndim - 1), placement])
         for b in one.buffers():
             if where(b) is None:
                 place_in(b, mesh, [Replicate()] * mesh.ndim)
-        _divide_batches(one, mesh)
+        _shard_batches(one, mesh)
         one.__class__ = type(f"FSDP{type(one).__name__}", (FSDPModule, type(one)), {"__module__": type(one).__module__})
     return module
 
 
-def _divided(p: Tensor, mesh: DeviceMesh) -> bool:
+def _sharded(p: Tensor, mesh: DeviceMesh) -> bool:
     found = where(p)
     if found is None or found[0] is not mesh.root:
         return False
@@ -156,7 +158,7 @@ def _placement(p: Tensor, mesh: DeviceMesh, wanted: Shard | None) -> Placement:
     return Shard(0) if p.dim() and not taken else Replicate()
 
 
-def _divide_batches(module: Module, mesh: DeviceMesh) -> None:
+def _shard_batches(module: Module, mesh: DeviceMesh) -> None:
     """Registers a forward pre-hook that shards single-device tensors along the batch."""
 
     def move(x: Any) -> Any:

@@ -156,7 +156,7 @@ def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...
 
 
 def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tensor:
-    """This process's tensor out of those that one process has."""
+    """The tensor for this process of the tensors in one process."""
     found = chosen_group(group)
     return _Scatter.apply(one_rank(found, src, None), found, *tensors)
 
@@ -168,17 +168,17 @@ def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) 
 
 
 def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """The reduction of all processes' tensors for this one; of the size of ``output``."""
+    """The reduction of the tensors that all processes have for this one, of the size of ``output``."""
     return _ReduceScatter.apply(op, chosen_group(group), output, *input_list)
 
 
 def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
-    """All processes' tensors, in all."""
+    """All processes' tensors, in all processes."""
     return _AllGather.apply(chosen_group(group), tensor)
 
 
 def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None) -> tuple:
-    """The tensors that the processes have for this one; of the sizes of ``output_tensor_list``."""
+    """The tensors that the processes have for this one, of the sizes of ``output_tensor_list``."""
     return _AllToAll.apply(chosen_group(group), output_tensor_list, *input_tensor_list)
 
 
@@ -186,10 +186,10 @@ def all_to_all_single(
     output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
     input_split_sizes: Sequence[int] | None = None, group: Any = None,
 ) -> Tensor:  # fmt: skip
-    """The slices along the first dimension that the processes have for this one; of the size of ``output``."""
+    """The slices along the first dimension that the processes have for this one, of the size of ``output``."""
     return _AllToAllSingle.apply(chosen_group(group), output, output_split_sizes, input_split_sizes, input)
 
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """The reduction of all processes' tensors, in all; the gradients are reduced likewise."""
+    """The reduction of all processes' tensors, in all processes; gradients are reduced likewise."""
     return _AllReduce.apply(op, chosen_group(group), tensor)

@@ -1,4 +1,4 @@
-"""``DistributedOptimizer``: one optimizer in each worker that has some of the parameters."""
+"""``DistributedOptimizer``: an optimizer in each worker that has some of the parameters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from compat.futures import wait_all
 
 __all__ = ["DistributedOptimizer"]
 
-#: Optimizers of several trainers may share parameters, whose ``grad`` a step sets.
+#: Held during a step, which sets ``grad`` of parameters that optimizers of several trainers may share.
 _stepping = threading.Lock()
 
 
@@ -21,10 +21,10 @@ class _LocalOptimizer:
     """The optimizer of a worker.
 
     Args:
-        optimizer_class: its class.
-        parameters: references to parameters that this worker has.
-        args: its arguments after the parameters.
-        kwargs: its keyword arguments.
+        optimizer_class: the class of the optimizer.
+        parameters: references to parameters of this worker.
+        args: the arguments of the class after the parameters.
+        kwargs: the keyword arguments of the class.
     """
 
     def __init__(self, optimizer_class: type, parameters: Sequence[RRef[Tensor]], args: tuple, kwargs: dict[str, Any]):
@@ -32,7 +32,7 @@ class _LocalOptimizer:
         self._optimizer = optimizer_class(self._parameters, *args, **kwargs)
 
     def step(self, context_id: int) -> None:
-        """Makes a step with the gradients of a context; ``grad`` is as before afterwards."""
+        """Makes a step with the gradients of a context, without changing ``grad``."""
         found = get_gradients(context_id)
         with _stepping:
             before = [parameter.grad for parameter in self._parameters]
@@ -48,18 +48,18 @@ class _LocalOptimizer:
 class DistributedOptimizer:
     """An optimizer of parameters in several workers, with gradients of ``torch.distributed.autograd``.
 
-    Each worker that has some of the parameters gets an optimizer of these. Steps of several trainers on the same worker
-    are made one after another, in no particular order.
+    Each worker that has some of the parameters gets an optimizer of these. Steps of several trainers in one worker run
+    sequentially, in an undefined order.
 
     Args:
         optimizer_class: the class of the optimizers.
         params_rref: references to the parameters.
         args: the arguments of the optimizers after the parameters.
-        kwargs: their keyword arguments.
+        kwargs: the keyword arguments of the optimizers.
 
     Raises:
         RuntimeError: before ``init_rpc``.
-        Exception: of the class, in any of the workers.
+        Exception: the exception of the class in a worker.
 
     Example:
         >>> import tempfile, compat as torch, compat.distributed as dist
@@ -87,13 +87,13 @@ class DistributedOptimizer:
         wait_all([optimizer._get_future() for optimizer in self.remote_optimizers])  # raises
 
     def step(self, context_id: int) -> None:
-        """Makes a step in each worker, with the gradients that it has in a context.
+        """Makes a step in each worker with its gradients in a context.
 
         Args:
             context_id: the id of the context, in which ``backward`` has run.
 
         Raises:
-            RuntimeError: if there is no such context.
+            RuntimeError: if the context does not exist.
         """
         wait_all([rpc_async(o.owner(), _step, (o, context_id)) for o in self.remote_optimizers])
 

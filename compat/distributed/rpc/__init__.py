@@ -2,11 +2,11 @@
 
 Workers are processes that have called ``init_rpc``. ``rpc_sync`` and ``rpc_async`` call a function in a worker;
 ``remote`` keeps its result there and returns an ``RRef``. ``torch.distributed.autograd`` computes gradients through
-such calls, and ``torch.distributed.optim.DistributedOptimizer`` updates parameters where they are.
+such calls, and ``torch.distributed.optim.DistributedOptimizer`` updates parameters in their workers.
 
-Messages are pickled, and unpickling runs code: a process that can connect to a worker can do what the worker's user
-can. A connection must know a secret that the workers exchange through the rendezvous store, but nothing is encrypted,
-and the store has no secret. Use it only in networks in which all processes are trusted.
+Messages are pickled, and unpickling runs code: a process that can connect to a worker can run any code as the worker's
+user. A connection needs a secret that the workers exchange through the rendezvous store, but messages are not
+encrypted, and the store is not protected. Use RPC only in networks in which all processes are trusted.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The agent of a worker: it calls functions in other workers, and runs the calls of others.
 
 A call is a message with a number; its result is a message with the same number, which completes the call's ``Future``.
-One thread sends all messages, in order, and ends calls whose time is over; the mesh's thread receives. Calls run in a
-pool of threads; results, and calls between agents, which do not wait, run in another one, so that they are processed
-while all threads of the first wait for other workers.
+One thread sends all messages, in order, and ends calls that time out; the mesh's thread receives messages. Users' calls
+run in a pool of threads. Results, and calls between agents, which do not wait, are processed in a second pool, so that
+they make progress while all threads of the first pool wait for other workers.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from compat.futures import Future
 
 #: Kinds of messages: calls of users, calls between agents, calls without a result, results, exceptions.
 CALL, INTERNAL, NOTICE, RESULT, FAILURE = range(5)
-#: Sent by finalizers to the thread that sends messages: it ends.
+#: Queued to end the thread that sends messages.
 _END = None
-#: The timeout of messages that no call waits for, and of the end of RPC, if it is to wait without a limit.
+#: The timeout of messages that no call waits for, and of the end of RPC without a limit.
 _FOREVER = timedelta(days=365).total_seconds()
 
 
-class _Letter(NamedTuple):
+class _Message(NamedTuple):
     """A message to be sent.
 
     Attributes:
-        until: when the call times out; None if it does not.
-        timeout: its timeout in seconds.
+        until: the time at which the call times out, or None.
+        timeout: the timeout in seconds.
     """
 
     to: int
@@ -71,7 +71,7 @@ class Agent:
 
     Args:
         name: the worker's name.
-        rank: its rank.
+        rank: the worker's rank.
         size: the number of workers.
         store: the rendezvous store.
         options: the options.
@@ -82,7 +82,7 @@ class Agent:
         references: the references to remote values.
 
     Raises:
-        RuntimeError: for a name that two workers have.
+        RuntimeError: if two workers have the same name.
     """
 
     def __init__(self, name: str, rank: int, size: int, store: Store, options: TensorPipeRpcBackendOptions):
@@ -94,7 +94,7 @@ class Agent:
         self._numbers = itertools.count()
         self._changed = threading.Condition()
         self._sent = self._served = self._serving = 0
-        self._outbox: queue.SimpleQueue[_Letter | RRefId | None] = queue.SimpleQueue()
+        self._outbox: queue.SimpleQueue[_Message | RRefId | None] = queue.SimpleQueue()
         self._callers = ThreadPool(options.num_worker_threads, "rpc calls")
         self._agents = ThreadPool(options.num_worker_threads, "rpc results")
         store.set(f"name/{rank}", name)
@@ -112,8 +112,8 @@ class Agent:
         """The worker of a name, a rank, or a ``WorkerInfo``.
 
         Raises:
-            RuntimeError: if there is none.
-            ValueError: for another argument.
+            RuntimeError: for an unknown worker.
+            ValueError: for an argument of another type.
         """
         me = f"name:{self.info.name},rank:{self.info.id} could not find destination"
         if isinstance(to, WorkerInfo):
@@ -137,9 +137,9 @@ class Agent:
         """Calls a function in a worker.
 
         Args:
-            to: its rank.
-            function: the function, which the worker finds by its name.
-            timeout: in seconds; 0 for none, and less for that of the options.
+            to: the rank of the worker.
+            function: the function, which the worker looks up by its name.
+            timeout: the timeout in seconds; 0 for none, a negative number for that of the options.
         """
         timeout = self.timeout if timeout < 0 else timeout
         until = time.monotonic() + timeout if timeout else None
@@ -152,7 +152,7 @@ class Agent:
         if gone is not None:
             self._fail(number, gone)
         else:
-            self._outbox.put(_Letter(to, kind, number, data, until, timeout))
+            self._outbox.put(_Message(to, kind, number, data, until, timeout))
         return future
 
     def _call_without_limit(self, to: int, function: Callable[..., Any], *args: Any) -> Future[Any]:
@@ -160,13 +160,13 @@ class Agent:
 
     def notify(self, to: int, function: Callable[..., Any], *args: Any) -> None:
         """Calls a function in a worker, without a result."""
-        self._outbox.put(_Letter(to, NOTICE, 0, self._packed((function, args, {}), to, None)))
+        self._outbox.put(_Message(to, NOTICE, 0, self._packed((function, args, {}), to, None)))
 
     def _release(self, parent: Parent) -> None:
         self.notify(parent[0], release, parent[1])
 
     def forget(self, key: RRefId) -> None:
-        """An ``RRef`` is gone. A finalizer may call it in any thread at any time, so another thread does the work."""
+        """Drops a deleted ``RRef``; finalizers call it in any thread at any time, so another thread does the work."""
         self._outbox.put(key)
 
     def _packed(self, obj: Any, to: int, context: Context | None) -> bytes:
@@ -188,22 +188,22 @@ class Agent:
     # ---------------------------------------------------------------- messages
 
     def _send_all(self) -> None:
-        """The thread that sends messages: in order, with the calls that time out in between."""
+        """The main function of the thread that sends messages in order, and ends calls that time out."""
         ends: list[tuple[float, int, float]] = []
         while True:
             try:
-                letter = self._outbox.get(timeout=max(ends[0][0] - time.monotonic(), 0) if ends else None)
+                message = self._outbox.get(timeout=max(ends[0][0] - time.monotonic(), 0) if ends else None)
             except queue.Empty:
                 pass
             else:
-                if letter is _END:
+                if message is _END:
                     return
-                if isinstance(letter, RRefId):
-                    self.references.drop(letter)
+                if isinstance(message, RRefId):
+                    self.references.drop(message)
                     continue
-                if letter.until is not None:
-                    heapq.heappush(ends, (letter.until, letter.number, letter.timeout))
-                self._send(letter)
+                if message.until is not None:
+                    heapq.heappush(ends, (message.until, message.number, message.timeout))
+                self._send(message)
             while ends and ends[0][0] <= time.monotonic():
                 _, number, timeout = heapq.heappop(ends)
                 self._fail(
@@ -212,18 +212,18 @@ class Agent:
                     "with an error",
                 )
 
-    def _send(self, letter: _Letter) -> None:
-        key = Key(letter.kind, letter.number, 0)
-        if letter.to == self.info.id:
-            self.received(letter.to, key, memoryview(letter.data))
+    def _send(self, message: _Message) -> None:
+        key = Key(message.kind, message.number, 0)
+        if message.to == self.info.id:
+            self.received(message.to, key, memoryview(message.data))
             return
         try:
-            self._mesh.send(letter.to, key, letter.data, self.timeout or _FOREVER, MESSAGE)
+            self._mesh.send(message.to, key, message.data, self.timeout or _FOREVER, MESSAGE)
         except DistBackendError as error:
-            self.lost(letter.to, str(error))
+            self.lost(message.to, str(error))
 
     def received(self, source: int, key: Key, body: memoryview) -> None:
-        """A message from a worker: called by the thread that reads, so others process it."""
+        """Passes a message from a worker to a pool; called by the thread that reads messages."""
         kind, number, _ = key
         if kind in (RESULT, FAILURE):
             self._agents.submit(self._finish, kind, number, body, source)
@@ -233,7 +233,7 @@ class Agent:
         (self._callers if kind == CALL else self._agents).submit(self._serve, kind, number, body, source)
 
     def lost(self, rank: int, why: str) -> None:
-        """A worker has become unreachable: the calls that wait for it fail."""
+        """Fails the calls that wait for a worker that has become unreachable."""
         with self._changed:
             self._lost[rank] = why
             lost = [number for number, call in self._pending.items() if call.to == rank]
@@ -275,7 +275,7 @@ class Agent:
         self, kind: int, number: int, source: int, context: Context | None, found: Any = None,
         error: BaseException | None = None,
     ) -> None:  # fmt: skip
-        """Sends the result of a call, or the exception that it raised."""
+        """Sends the result of a call, or its exception."""
         result, body = RESULT, b""
         if error is None and kind != NOTICE:
             try:
@@ -285,14 +285,14 @@ class Agent:
         if error is not None:
             result, body = FAILURE, self._failure(error)
         if kind != NOTICE:
-            self._outbox.put(_Letter(source, result, number, body))
+            self._outbox.put(_Message(source, result, number, body))
         with self._changed:
             self._serving -= 1
             self._served += kind != NOTICE
             self._changed.notify_all()
 
     def _failure(self, error: BaseException) -> bytes:
-        """An exception as its type and text, which it also prints, as the caller may not handle it."""
+        """The type and the text of an exception, which is also printed, as the caller may ignore it."""
         trace = "".join(traceback.format_exception(error))
         text = f"On {self.info}:\n{error!r}\n{trace}"
         sys.stderr.write(f"{text}\n")
@@ -334,14 +334,14 @@ class Agent:
     # ---------------------------------------------------------------- the beginning and the end
 
     def barrier(self, timeout: float = 0.0) -> None:
-        """Waits until all workers have called it."""
+        """Waits until all workers have called ``barrier``."""
         with self._circle.begin("barrier", timeout or _FOREVER) as call:
             algorithms.barrier(call)
 
     def join(self, timeout: float = 0.0) -> None:
-        """Waits until all workers have called it and no call is left anywhere.
+        """Waits until all workers have called ``join`` and no worker has outstanding calls.
 
-        A call may lead to others while workers are asked for their counts, so the counts must be the same twice.
+        Calls may make other calls while workers are asked for their counts, so the counts must be equal twice.
 
         Raises:
             RuntimeError: after a timeout in seconds; 0 for none.
@@ -361,7 +361,7 @@ class Agent:
             before = sent, served
 
     def close(self) -> None:
-        """Sends what is left to be sent, and closes the connections."""
+        """Sends the remaining messages, and closes the connections."""
         self._outbox.put(_END)
         if threading.current_thread() is not self._sender:
             self._sender.join(5.0)
@@ -390,7 +390,7 @@ class _State:
 
 
 def install(agent: Agent | None) -> None:
-    """Makes an agent the process's, or, with None, none."""
+    """Sets the agent of the process; None removes it."""
     _State.agent = agent
 
 

@@ -31,17 +31,17 @@ def init_rpc(
     """Makes this process a worker, and waits for the others.
 
     Args:
-        name: the worker's name, which no other has: letters, digits, ``_``, ``:`` and ``-``.
+        name: the worker's unique name, of letters, digits, ``_``, ``:`` and ``-``.
         backend: ``BackendType.TENSORPIPE``.
-        rank: this worker's rank, if the environment does not give it.
-        world_size: the number of workers, likewise.
+        rank: this worker's rank; by default from the environment.
+        world_size: the number of workers; by default from the environment.
         rpc_backend_options: a ``TensorPipeRpcBackendOptions``.
 
     Raises:
         RuntimeError: if RPC is initialized already, or for an invalid name.
         TypeError: for a backend or options of another type.
         ValueError: if the rank or the number of workers is missing.
-        DistNetworkError: if other workers do not come.
+        DistNetworkError: if other workers do not join.
 
     Example:
         >>> import tempfile, compat as torch
@@ -74,16 +74,16 @@ def init_rpc(
     agent = Agent(name, rank, size, PrefixStore(f"rpc/{next(_groups)}", store), options)
     agents.install(agent)
     contexts.install(agent.contexts)
-    agent.barrier()  # calls may come from here on
+    agent.barrier()  # from here on calls may arrive
 
 
 def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -> None:
     """Ends RPC in this worker.
 
     Args:
-        graceful: whether to wait until all workers have called it and all calls are done; until then this worker runs
-            calls of others.
-        timeout: the timeout of that in seconds; 0 for none.
+        graceful: whether to wait until all workers have called ``shutdown`` and all calls are done; until then this
+            worker runs calls of others.
+        timeout: the timeout of the wait in seconds; 0 for none.
 
     Raises:
         RuntimeError: before ``init_rpc``, or after the timeout.
@@ -105,7 +105,7 @@ def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -
 
 
 def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
-    """The name and the rank of a worker: by default of this one.
+    """The name and the rank of a worker, by default of this one.
 
     Args:
         worker_name: a worker's name.
@@ -138,14 +138,14 @@ def rpc_sync(
     Args:
         to: the worker's name, rank or ``WorkerInfo``.
         func: a function.
-        args: its arguments.
-        kwargs: its keyword arguments.
+        args: the positional arguments of the function.
+        kwargs: the keyword arguments of the function.
         timeout: the timeout in seconds; 0 for none, and by default that of the options.
 
     Raises:
         RuntimeError: before ``init_rpc``, for an unknown worker, after the timeout, and if the worker has ended.
         TypeError: for a function that is not callable.
-        Exception: of the function; its text names the worker, and has the traceback.
+        Exception: the exception of the function; its text contains the worker's name and the traceback.
 
     Example:
         >>> import tempfile, compat as torch
@@ -165,7 +165,7 @@ def rpc_async(
     """Calls a function in a worker, and returns a ``Future`` of its result; see ``rpc_sync``.
 
     Raises:
-        RuntimeError: before ``init_rpc``, and for an unknown worker; others are raised by ``Future.wait``.
+        RuntimeError: before ``init_rpc``, and for an unknown worker; ``Future.wait`` raises other exceptions.
         TypeError: for a function that is not callable.
 
     Example:
@@ -186,13 +186,13 @@ def remote(
 ) -> RRef[Any]:  # fmt: skip
     """Calls a function in a worker, and returns a reference to its result, which stays there; see ``rpc_sync``.
 
-    It does not wait: an exception of the function is raised when the value is asked for.
+    It does not wait: reading the value raises an exception of the function.
 
     Args:
         to: the worker's name, rank or ``WorkerInfo``.
-        func: a function, or a class, of which the reference is to an instance.
-        args: its arguments.
-        kwargs: its keyword arguments.
+        func: a function, or a class to create an instance of.
+        args: the positional arguments of the function.
+        kwargs: the keyword arguments of the function.
         timeout: the timeout in seconds; 0 for none, and by default that of the options.
 
     Raises:
@@ -213,7 +213,7 @@ def remote(
 
 
 def _agent(func: Any) -> Agent:
-    """The agent, for a call.
+    """The agent for a call of a function.
 
     Raises:
         TypeError: for a function that is not callable.

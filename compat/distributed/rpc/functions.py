@@ -1,4 +1,4 @@
-"""``torch.distributed.rpc.functions``: functions whose result comes later."""
+"""``torch.distributed.rpc.functions``: functions with an asynchronous result."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _MARK = "_wrapped_async_rpc_function"
 def async_execution(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Declares that a function returns a ``Future``, whose value is the result of a remote call of it.
 
-    The thread that runs the call is free before the value is there. In a class, this decorator comes below
-    ``@staticmethod`` and ``@classmethod``.
+    The thread that runs the call does not wait for the value. In a class, this decorator comes below ``@staticmethod``
+    and ``@classmethod``.
 
     Args:
         fn: a function that returns a ``torch.futures.Future``.

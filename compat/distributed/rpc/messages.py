@@ -1,4 +1,4 @@
-"""Objects as bytes, with their tensors separate, so that gradients of the tensors can flow back."""
+"""Objects as bytes, with their tensors separate, so that autograd can record that these are sent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from compat._core.tensor.tensor import Tensor
 
-#: How objects of types that exist only in messages are pickled; ``compat.distributed.rpc.rref`` registers its own.
+#: The reducers of types that can be pickled only in messages; ``compat.distributed.rpc.rref`` registers its own.
 REDUCERS: dict[type, Callable[[Any], tuple]] = {}
 _NOT_FOUND = (
     ". Functions are sent by name, without their code: they must be defined in a module that both workers can import."
@@ -61,7 +61,7 @@ def unpack(data: bytes, tensors: Sequence[Tensor]) -> Any:
     """The object of some bytes and tensors.
 
     Raises:
-        AttributeError: for a function or a class that this process does not find.
+        AttributeError: for a function or a class that this process does not have.
     """
     try:
         return _Unpickler(data, tensors).load()
@@ -70,7 +70,7 @@ def unpack(data: bytes, tensors: Sequence[Tensor]) -> Any:
 
 
 def values(t: Tensor) -> Tensor:
-    """A tensor to pickle for another: without its graph, and without most of a larger storage.
+    """The tensor to send for a tensor: detached, and without the unused part of its storage.
 
     Raises:
         RuntimeError: for a tensor that is not on the CPU.

@@ -15,7 +15,7 @@ from compat.distributed.rpc.constants import (
 
 
 class BackendType(enum.Enum):
-    """The backends of RPC: one, which has the name of PyTorch's."""
+    """The backends of RPC: compat's, under the name of PyTorch's."""
 
     TENSORPIPE = "TENSORPIPE"
 

@@ -1,8 +1,8 @@
-"""Which processes refer to a remote value: the value lives as long as one does.
+"""Distributed reference counting of remote values.
 
 References form a tree: a reference that a process receives in a message is a child of the sender's, and the owner's is
-the root. A reference is released once its process has no ``RRef`` of it left and all its children are released; then
-its parent is told. So a child always has a parent that holds the value, in whatever order messages arrive.
+the root. A process releases a reference, and notifies the process of its parent, once it has no ``RRef`` of it left
+and all children are released. So a child's parent exists as long as the child, in whatever order messages arrive.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Reference:
         key: its key in this process.
         id: the id of the value.
         owner: the rank of the process that has the value.
-        parent: the reference that it was made from; None for the owner's.
+        parent: the reference that it was created from; None for the owner's.
         count: the number of its children and of this process's ``RRef`` objects.
         value: the value, in the owner.
         created: for the reference of the process that called ``remote``, done once the function has returned.
@@ -58,7 +58,7 @@ class References:
 
     Args:
         rank: the process's rank.
-        notify: tells a process that a child of one of its references was released.
+        notify: notifies a process that a child of one of its references was released.
     """
 
     def __init__(self, rank: int, notify: Callable[[Parent], None]):
@@ -74,9 +74,9 @@ class References:
             return RRefId(self.rank, self._made - 1)
 
     def owned(self, id: RRefId) -> Reference:
-        """The owner's reference; a new one has a count of one, for the process that created it.
+        """The owner's reference, created with a count of one, for the process that created the value's id.
 
-        Other processes may refer to a value before the call that makes it has arrived.
+        Messages of other processes may refer to a value before the call that computes it has arrived.
         """
         with self._lock:
             found = self._table.get(id)
@@ -92,13 +92,13 @@ class References:
         return made
 
     def add(self, reference: Reference) -> Parent:
-        """Counts a new child or ``RRef`` of a reference; returns what a child has as its parent."""
+        """Counts a new child or ``RRef`` of a reference; returns the parent of such a child."""
         with self._lock:
             reference.count += 1
         return self.rank, reference.key
 
     def drop(self, key: RRefId) -> None:
-        """A child or an ``RRef`` of a reference is gone."""
+        """Uncounts a child or an ``RRef`` of a reference, and releases it when the count is zero."""
         with self._lock:
             reference = self._table[key]
             reference.count -= 1

@@ -1,4 +1,4 @@
-"""``RRef``: a reference to a value in some worker."""
+"""``RRef``: a reference to a value in a worker."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ T = TypeVar("T")
 
 
 class RRef(Generic[T]):
-    """A reference to a value in some worker, its owner; the value lives as long as a worker has a reference to it.
+    """A reference to a value in a worker, its owner, which keeps it as long as a worker has a reference to it.
 
-    Constructing it makes this worker the owner of a value; ``remote`` makes references to results in other workers. A
-    reference can be an argument and a result of remote calls, also in a third worker.
+    The constructor makes this worker the owner of a value; ``remote`` returns references to results in other workers.
+    References can be arguments and results of remote calls, also in a third worker.
 
     Args:
         value: the value.
         type_hint: ignored.
 
     Raises:
-        RuntimeError: before ``init_rpc``; if it is pickled other than by RPC.
+        RuntimeError: before ``init_rpc``; if it is pickled outside of RPC.
 
     Example:
         >>> import tempfile, compat as torch, compat.distributed.rpc as rpc
@@ -71,7 +71,7 @@ class RRef(Generic[T]):
             timeout: the timeout in seconds; 0 for none.
 
         Raises:
-            Exception: of the function whose result it is.
+            Exception: the exception of the function that computes the value.
             RuntimeError: after the timeout.
         """
         if self.is_owner():
@@ -110,7 +110,7 @@ class RRef(Generic[T]):
         return self.owner().name
 
     def confirmed_by_owner(self) -> bool:
-        """Whether the owner has answered the call that makes the value."""
+        """Whether the owner has answered the call that computes the value."""
         return self._reference.created is None or self._reference.created.done()
 
     def _get_future(self) -> Future[Any]:
@@ -142,11 +142,11 @@ class RRef(Generic[T]):
         """Runs a backward pass from the value, a scalar, in its owner.
 
         Args:
-            dist_autograd_ctx_id: the context to accumulate gradients in; by default they go to ``grad``.
+            dist_autograd_ctx_id: the context to accumulate gradients in; by default they are accumulated in ``grad``.
             retain_graph: whether the graph is kept.
 
         Raises:
-            RuntimeError: if there is no such context, or the value is not a scalar that requires gradients.
+            RuntimeError: if the context does not exist, or the value is not a scalar that requires gradients.
         """
         self._agent.call(
             self._reference.owner, backward_from, (self, dist_autograd_ctx_id, retain_graph), timeout=0
@@ -163,10 +163,10 @@ class RRef(Generic[T]):
 
 
 class _Proxy:
-    """The methods of a remote value.
+    """An object whose methods call those of a remote value.
 
     Args:
-        call: calls a method, given its name and its arguments.
+        call: calls a method, given its name and arguments.
     """
 
     def __init__(self, call: Callable[..., Any]):

@@ -1,4 +1,4 @@
-"""A pool of threads that end with the process."""
+"""A pool of daemon threads."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 
 class ThreadPool:
-    """Threads that run functions, made when there are more functions than threads.
+    """Threads that run functions, created when there are more functions than threads.
 
     Unlike those of ``concurrent.futures`` they do not keep a process alive whose main thread has ended: a worker that
-    fails must not wait for a call that waits for another worker, which would not hear of the failure until then.
+    fails must not wait for a call that waits for another worker, which would not be notified of the failure until then.
 
     Args:
         most: the maximum number of threads.
-        name: their name.
+        name: the name of the threads.
     """
 
     def __init__(self, most: int, name: str):
@@ -27,7 +27,7 @@ class ThreadPool:
         self._count = 0
 
     def submit(self, function: Callable[..., None], *args: Any) -> None:
-        """Runs a function, which may not raise, in one of the threads."""
+        """Runs a function, which must not raise, in one of the threads."""
         self._tasks.put((function, args))
         if self._idle.acquire(blocking=False):
             return
@@ -41,11 +41,11 @@ class ThreadPool:
         while (task := self._tasks.get()) is not None:
             function, args = task
             function(*args)
-            del task, function, args  # what they refer to may be released while this thread is idle
+            del task, function, args  # so that objects can be freed while this thread is idle
             self._idle.release()
 
     def close(self) -> None:
-        """Ends the threads once they have run what was submitted."""
+        """Ends the threads once they have run all submitted functions."""
         with self._lock:
             for _ in range(self._count):
                 self._tasks.put(None)

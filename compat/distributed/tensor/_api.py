@@ -1,15 +1,14 @@
 """``DTensor``: a tensor whose buffer is sharded over devices.
 
-A JAX array has a sharding, and XLA partitions operations on it and inserts communication. So operators need no rules
-for sharded tensors: a ``Tensor`` with a sharded buffer uses the same plans, windows and backward pass. Any tensor whose
+JAX arrays have a sharding; XLA partitions operations on them and inserts communication. So operators need no rules for
+sharded tensors: a ``Tensor`` with a sharded buffer uses the same plans, windows and backward pass. Any tensor whose
 buffer is on the devices of a mesh is a ``DTensor``, including results of operations.
 
 Shapes are global, as in PyTorch. If a dimension does not divide evenly, the buffer is padded, and the tensor is a view
 of the valid part.
 
-Within a program XLA performs pending reductions, so no operator returns a ``Partial`` tensor. Those created by
-``from_local`` belong to a separate class, which stores the summands, sharded along leading dimensions; operations use
-the sum.
+Within a program XLA performs pending reductions, so no operator returns a ``Partial`` tensor. ``from_local`` creates
+tensors of a separate class, which stores the summands, sharded along leading dimensions; operations use the sum.
 """
 
 from __future__ import annotations
@@ -51,15 +50,15 @@ def buffer_of(t: Tensor) -> Any:
 
 
 def on_mesh(t: Tensor) -> bool:
-    """Whether a tensor is on a mesh, or will be once it is computed; traced ones are not."""
+    """Whether a tensor, possibly not yet computed, is on a mesh; True for traced tensors."""
     if t.__class__ is PartialTensor or t._layout_.base.traced:
         return True
-    place = runtime.place_of(t._storage_.buffer)
-    return place is not None and (len(place) > 1 or where(t) is not None)
+    devices = runtime.place_of(t._storage_.buffer)
+    return devices is not None and (len(devices) > 1 or where(t) is not None)
 
 
 def where(t: Tensor) -> tuple[DeviceMesh, tuple[Placement, ...]] | None:
-    """The mesh and the placements of a tensor; None if it is on no mesh."""
+    """The mesh and the placements of a tensor; None if it is not on a mesh."""
     if t.__class__ is PartialTensor:
         return t._where
     if t._layout_.base.traced:
@@ -70,14 +69,14 @@ def where(t: Tensor) -> tuple[DeviceMesh, tuple[Placement, ...]] | None:
         return None
     found: dict[str, Placement] = {}
     for dim, entry in enumerate(sharding.spec):  # type: ignore[union-attr]
-        seen = _seen_as(t, dim) if entry else None
+        view_dim = _view_dim(t, dim) if entry else None
         for name in (entry,) if isinstance(entry, str) else entry or ():
-            found[name] = Replicate() if seen is None else Shard(seen)
+            found[name] = Replicate() if view_dim is None else Shard(view_dim)
     return mesh, tuple(found.get(name, Replicate()) for name in mesh._axes)
 
 
-def _seen_as(t: Tensor, dim: int) -> int | None:
-    """The dimension of a view that corresponds to a dimension of its buffer; None if its size along that is one."""
+def _view_dim(t: Tensor, dim: int) -> int | None:
+    """The dimension of a view for a dimension of its buffer; None if the view has size 1 along it."""
     shape, layout = t._layout_.base.shape, t._layout_
     step = prod(shape[dim + 1 :])
     for d, (size, stride) in enumerate(zip(layout.size, layout.stride)):
@@ -87,7 +86,7 @@ def _seen_as(t: Tensor, dim: int) -> int | None:
 
 
 def sharding_of(t: Any, mesh: DeviceMesh, placements: Sequence[Placement] | None, name: str) -> Any:
-    """The JAX sharding for a tensor with placements on a mesh; other axes of a mesh's root are unchanged.
+    """The JAX sharding for a tensor with placements on a mesh; on a submesh, other axes of the mesh are unchanged.
 
     Raises:
         RuntimeError: for ``Partial``.
@@ -96,14 +95,13 @@ def sharding_of(t: Any, mesh: DeviceMesh, placements: Sequence[Placement] | None
     placed = list(placements or [Replicate()] * mesh.ndim)
     if len(placed) != mesh.ndim:
         raise ValueError(
-            f"`placements` must have the same length as `device_mesh.ndim`! Found placements length: "
-            f"{len(placed)}, and "
-            f"device_mesh.ndim: {mesh.ndim}."
+            f"`placements` must have the same length as `device_mesh.ndim`! Found placements length: {len(placed)}, "
+            f"and device_mesh.ndim: {mesh.ndim}."
         )
     if mesh.root.of_processes:
         raise NotImplementedError(
-            f"{name}: tensors in parts are on devices of one runtime of JAX. Processes have that after "
-            "init_process_group('xla'); with 'gloo' they exchange tensors of their own."
+            f"{name}: sharded tensors need JAX's distributed runtime, which init_process_group('xla') initializes; "
+            "with 'gloo' each process has separate tensors."
         )
     known = where(t) if isinstance(t, Tensor) and mesh is not mesh.root else None
     all_of: dict[str, Placement] = dict(zip(mesh.root._axes, known[1])) if known and known[0] is mesh.root else {}
@@ -124,7 +122,7 @@ def sharding_of(t: Any, mesh: DeviceMesh, placements: Sequence[Placement] | None
     return parallel.NamedSharding(mesh.root.jax_mesh, parallel.PartitionSpec(*[tuple(e) or None for e in entries]))
 
 
-def _room(size: Sequence[int], sharding: Any) -> tuple[int, ...]:
+def _padded_shape(size: Sequence[int], sharding: Any) -> tuple[int, ...]:
     """The shape of a buffer padded to divide evenly: a multiple of the first device's shard."""
     found = []
     for n, entry in zip(size, (*sharding.spec, *[None] * len(size))):
@@ -134,25 +132,25 @@ def _room(size: Sequence[int], sharding: Any) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _within(buffer: Any, room: tuple[int, ...], size: tuple[int, ...], dtype: Any) -> Tensor:
+def _valid_part(buffer: Any, padded_shape: tuple[int, ...], size: tuple[int, ...], dtype: Any) -> Tensor:
     """A leaf that is the valid part of a padded buffer."""
-    if room == size:
+    if padded_shape == size:
         return from_buffer(buffer, contiguous_layout(size, dtype))
-    base = Base(room, dtype)
-    return wrap(UntypedStorage(buffer, base), layout_of(base, size, contiguous_strides(room), 0))
+    base = Base(padded_shape, dtype)
+    return wrap(UntypedStorage(buffer, base), layout_of(base, size, contiguous_strides(padded_shape), 0))
 
 
 def placed(t: Tensor, sharding: Any) -> Tensor:
     """A leaf with a tensor's values and a sharded buffer."""
     size = tuple(t.shape)
-    room = _room(size, sharding)
+    padded_shape = _padded_shape(size, sharding)
     with no_grad():
         plain = t.detach().contiguous()
-    if plain._layout_.access[0] == "whole" and tuple(plain._storage_.base.shape) == room and plain.numel():
+    if plain._layout_.access[0] == "whole" and tuple(plain._storage_.base.shape) == padded_shape and plain.numel():
         array = parallel.device_put(buffer_of(plain), None)
     else:
-        array = runtime.from_numpy(np.pad(array_of(plain), [(0, n - m) for n, m in zip(room, size)]))
-    return _within(parallel.device_put(array, sharding), room, size, t.dtype)
+        array = runtime.from_numpy(np.pad(array_of(plain), [(0, n - m) for n, m in zip(padded_shape, size)]))
+    return _valid_part(parallel.device_put(array, sharding), padded_shape, size, t.dtype)
 
 
 def assign(t: Tensor, array: np.ndarray) -> None:
@@ -165,12 +163,12 @@ def assign(t: Tensor, array: np.ndarray) -> None:
 # ---------------------------------------------------------------- the class
 
 
-class _Divided(type(Tensor)):  # type: ignore[misc]
+class _DTensorMeta(type(Tensor)):  # type: ignore[misc]
     def __instancecheck__(cls, t: Any) -> bool:
         return isinstance(t, Tensor) and where(t) is not None
 
 
-class DTensor(Tensor, metaclass=_Divided):
+class DTensor(Tensor, metaclass=_DTensorMeta):
     """A tensor whose buffer is sharded over a mesh.
 
     ``distribute_tensor`` and operations on sharded tensors create them. ``isinstance`` checks the buffer, and so do
@@ -213,19 +211,19 @@ class DTensor(Tensor, metaclass=_Divided):
         for axis in reversed(range(device_mesh.ndim)):
             count = device_mesh.shape[axis]
             lines = [given[i : i + count] for i in range(0, len(given), count)]
-            given = [_joined(line, kinds[axis]) for line in lines]
+            given = [_combined(line, kinds[axis]) for line in lines]
         whole, partial = given[0], [i for i, p in enumerate(kinds) if isinstance(p, Partial)]
         if not partial:
             return redistribute(whole, device_mesh, kinds)
-        # Summands are stacked in front, outermost axis first; along the other axes the rest is sharded behind them.
+        # The leading dimensions stack the summands, outermost axis first; the other placements shard later dimensions.
         n, dims = len(partial), whole.dim() - len(partial)
         moved = [Shard(p.dim % dims + n) if isinstance(p, Shard) else p for p in kinds]
-        for place, axis in enumerate(partial):
-            moved[axis] = Shard(place)
+        for i, axis in enumerate(partial):
+            moved[axis] = Shard(i)
         return PartialTensor.of(redistribute(whole, device_mesh, moved), device_mesh, tuple(kinds))
 
 
-def _joined(line: Sequence[Tensor], placement: Placement) -> Tensor:
+def _combined(line: Sequence[Tensor], placement: Placement) -> Tensor:
     """The values of the devices along an axis, as one tensor."""
     torch = names_of("torch")
     if isinstance(placement, Shard):
@@ -234,7 +232,7 @@ def _joined(line: Sequence[Tensor], placement: Placement) -> Tensor:
     return torch["stack"](list(line)) if isinstance(placement, Partial) else line[0]
 
 
-_ADDED = {"sum": "sum", "avg": "mean", "max": "amax", "min": "amin", "product": "prod"}
+_REDUCTIONS = {"sum": "sum", "avg": "mean", "max": "amax", "min": "amin", "product": "prod"}
 
 
 class PartialTensor(Tensor):
@@ -248,29 +246,30 @@ class PartialTensor(Tensor):
 
     @classmethod
     def of(cls, summands: Tensor, mesh: DeviceMesh, placements: tuple[Placement, ...]) -> Tensor:
-        """The tensor with these summands, which are stacked in front, a dimension for each ``Partial`` axis."""
+        """The tensor of summands, which are stacked along a leading dimension for each ``Partial`` axis."""
         size = summands.shape[sum(isinstance(p, Partial) for p in placements) :]
         make: Any = Tensor
         made = make._make_wrapper_subclass(cls, size, dtype=summands.dtype)
         made._summands, made._where = summands, (mesh, placements)
         return made
 
-    def added(self) -> Tensor:
-        """The sum, sharded along the other axes as the summands are."""
+    def reduced(self) -> Tensor:
+        """The reduced value, sharded along the other axes like the summands."""
         found = self._summands
         for placement in self._where[1]:
             if isinstance(placement, Partial):
-                dim = 0  # the next one is then in front
-                found = getattr(found, _ADDED[placement.reduce_op])(dim)
+                found = getattr(found, _REDUCTIONS[placement.reduce_op])(0)
         mesh, placements = self._where
-        return _constrained(found, sharding=sharding_of(found.shape, mesh, _settled(placements), "redistribute"))
+        return _constrained(
+            found, sharding=sharding_of(found.shape, mesh, _without_partial(placements), "redistribute")
+        )
 
     def redistribute(self, device_mesh: Any = None, placements: Any = None, **options: Any) -> Tensor:
         mesh = self._where[0]
-        return redistribute(self.added(), device_mesh or mesh, placements or self._where[1])
+        return redistribute(self.reduced(), device_mesh or mesh, placements or self._where[1])
 
     def full_tensor(self, **options: Any) -> Tensor:
-        return _full_tensor(self.added())
+        return _full_tensor(self.reduced())
 
     def to_local(self, **options: Any) -> Tensor:
         first = self._summands
@@ -281,29 +280,31 @@ class PartialTensor(Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if getattr(func, "__name__", "") in _OWN:
+        if getattr(func, "__name__", "") in _UNREDUCED_ATTRIBUTES:
             return super().__torch_function__(func, types, args, kwargs or {})  # type: ignore[misc]
         return cls.__torch_dispatch__(func, types, args, kwargs)
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        one = lambda x: x.added() if x.__class__ is PartialTensor else x
+        one = lambda x: x.reduced() if x.__class__ is PartialTensor else x
         args, kwargs = trees.tree_map(one, (tuple(args), kwargs or {}))
         return func(*args, **kwargs)
 
 
 #: Attributes read from the unreduced tensor.
-_OWN = frozenset(("__get__", "__set__", "size", "dim", "numel", "is_floating_point", "is_complex", "__len__"))
+_UNREDUCED_ATTRIBUTES = frozenset(
+    ("__get__", "__set__", "size", "dim", "numel", "is_floating_point", "is_complex", "__len__")
+)
 
 
-def _settled(placements: Sequence[Placement]) -> list[Placement]:
+def _without_partial(placements: Sequence[Placement]) -> list[Placement]:
     return [Replicate() if isinstance(p, Partial) else p for p in placements]
 
 
-def _known(t: Tensor, name: str) -> tuple[DeviceMesh, tuple[Placement, ...]]:
+def _placement_of(t: Tensor, name: str) -> tuple[DeviceMesh, tuple[Placement, ...]]:
     found = where(t)
     if found is None:
-        raise AttributeError(f"'Tensor' object has no attribute '{name}': it is no DTensor")
+        raise AttributeError(f"'Tensor' object has no attribute '{name}': it is not a DTensor")
     return found
 
 
@@ -311,7 +312,7 @@ def redistribute(
     t: Tensor, device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None, *,
     async_op: bool = False, forward_dtype: Any = None, backward_dtype: Any = None,
 ) -> Tensor:  # fmt: skip
-    """The tensor with other placements; its gradient has them as well.
+    """The tensor with other placements, which its gradient gets, too.
 
     Args:
         t: the tensor, with any placement.
@@ -322,31 +323,31 @@ def redistribute(
     Raises:
         ValueError: for impossible placements.
     """
-    mesh = device_mesh if device_mesh is not None else _known(t, "redistribute")[0]
+    mesh = device_mesh if device_mesh is not None else _placement_of(t, "redistribute")[0]
     sharding = sharding_of(t, mesh, placements, "redistribute")
     if not on_mesh(t):  # all of it is on one device
         made = placed(t, sharding)
         if not (t.requires_grad and mode.grad):
             return made
-        return _Moved.apply(t, sharding)
+        return _ToMesh.apply(t, sharding)
     size = tuple(t.shape)
-    room = _room(size, sharding)
-    if room == size:
+    padded_shape = _padded_shape(size, sharding)
+    if padded_shape == size:
         return _constrained(t, sharding=sharding)
-    more = [n for pair in zip(room[::-1], size[::-1]) for n in (0, pair[0] - pair[1])]
+    more = [n for pair in zip(padded_shape[::-1], size[::-1]) for n in (0, pair[0] - pair[1])]
     longer = _constrained(names_of("torch")["constant_pad_nd"](t, more), sharding=sharding)
     for dim, n in enumerate(size):
-        longer = longer.narrow(dim, 0, n) if room[dim] != n else longer
+        longer = longer.narrow(dim, 0, n) if padded_shape[dim] != n else longer
     return longer
 
 
 def _full_tensor(t: Tensor, *, grad_placements: Any = None) -> Tensor:
     """The global value of a ``DTensor``, on one device."""
-    _known(t, "full_tensor")
-    return _Gathered.apply(t) if t.requires_grad and mode.grad else _whole(t)
+    _placement_of(t, "full_tensor")
+    return _ToOneDevice.apply(t) if t.requires_grad and mode.grad else _on_one_device(t)
 
 
-def _whole(t: Tensor) -> Tensor:
+def _on_one_device(t: Tensor) -> Tensor:
     from compat._core.tensor.tensor import array_of, from_array
 
     with no_grad():
@@ -359,7 +360,7 @@ def _function_class() -> Any:
     return Function
 
 
-class _Moved(_function_class()):  # type: ignore[misc]
+class _ToMesh(_function_class()):  # type: ignore[misc]
     """Moves a single-device tensor to a mesh; its gradient is moved back."""
 
     @staticmethod
@@ -368,16 +369,16 @@ class _Moved(_function_class()):  # type: ignore[misc]
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple:
-        return _whole(grad), None
+        return _on_one_device(grad), None
 
 
-class _Gathered(_function_class()):  # type: ignore[misc]
+class _ToOneDevice(_function_class()):  # type: ignore[misc]
     """Moves a tensor from a mesh to one device; its gradient gets the former placements."""
 
     @staticmethod
     def forward(ctx: Any, t: Tensor) -> Tensor:
         ctx.sharding = buffer_of(t).sharding
-        return _whole(t)
+        return _on_one_device(t)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple:
@@ -386,7 +387,7 @@ class _Gathered(_function_class()):  # type: ignore[misc]
 
 def _to_local(t: Tensor, *, grad_placements: Any = None) -> Tensor:
     """The shard of a ``DTensor`` on the first device."""
-    mesh, placements = _known(t, "to_local")
+    mesh, placements = _placement_of(t, "to_local")
     part = t
     for axis, placement in enumerate(placements):
         if isinstance(placement, Shard):
@@ -397,12 +398,12 @@ def _to_local(t: Tensor, *, grad_placements: Any = None) -> Tensor:
 
 def _placements(t: Tensor) -> tuple[Placement, ...]:
     """The placements of a ``DTensor``, one per mesh axis."""
-    return _known(t, "placements")[1]
+    return _placement_of(t, "placements")[1]
 
 
 def _device_mesh(t: Tensor) -> DeviceMesh:
     """The mesh of a ``DTensor``."""
-    return _known(t, "device_mesh")[0]
+    return _placement_of(t, "device_mesh")[0]
 
 
 for _name, _method in (("redistribute", redistribute), ("full_tensor", _full_tensor), ("to_local", _to_local)):

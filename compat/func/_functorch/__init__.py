@@ -1,7 +1,7 @@
 """``functorch``: the deprecated name of ``torch.func``'s transforms, which warn when called.
 
-Only here: ``make_functional`` and its variants, which split a module into a function and its parameters, for which
-    ``torch.func.functional_call`` and ``torch.func.stack_module_state`` stand now.
+Besides, ``make_functional`` and its variants, which split a module into a function and its parameters, and which
+``torch.func.functional_call`` and ``torch.func.stack_module_state`` replace.
 """
 
 from __future__ import annotations

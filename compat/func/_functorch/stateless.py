@@ -18,8 +18,8 @@ class FunctionalModuleWithBuffers(Module):
 
     Attributes:
         stateless_model: the module, on the meta device.
-        param_names, buffer_names: the names of the values, each the first of its names.
-        names_map: all names of a value that the module has under several, by the first.
+        param_names, buffer_names: the first name of each parameter and buffer.
+        names_map: all names of each parameter and buffer, by the first.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ def make_functional_with_buffers(
     """A module as a function, with copies of its parameters and its buffers.
 
     Args:
-        disable_autograd_tracking: whether the parameters require no grad.
+        disable_autograd_tracking: whether to set ``requires_grad`` of the parameters to False.
 
     Example:
         >>> f, params, buffers = make_functional_with_buffers(torch.nn.BatchNorm1d(2))
@@ -90,7 +90,7 @@ def make_functional(
     """A module without buffers as a function, with copies of its parameters.
 
     Args:
-        disable_autograd_tracking: whether the parameters require no grad.
+        disable_autograd_tracking: whether to set ``requires_grad`` of the parameters to False.
 
     Raises:
         RuntimeError: for a module with buffers.
@@ -114,7 +114,7 @@ def combine_state_for_ensemble(
     """Modules of one class as one function, with their parameters and their buffers stacked, for ``vmap``.
 
     Raises:
-        RuntimeError: for no modules, and for those of different classes or modes.
+        RuntimeError: for no modules, and for modules of different classes or modes.
 
     Example:
         >>> f, params, buffers = combine_state_for_ensemble([torch.nn.Linear(2, 3) for _ in range(4)])

@@ -1,1 +1,1 @@
-"""The classes of nested tensors, and their implementations of functions."""
+"""The classes of nested tensors, and the implementations of functions for them."""

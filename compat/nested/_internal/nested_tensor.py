@@ -1,8 +1,9 @@
 """Nested tensors of layout ``torch.jagged``: sequences of different lengths, one after the other in one tensor.
 
-A ``NestedTensor`` is a dense tensor of values, in which the sequences follow each other along the ragged dimension, and
-the offsets at which they begin. Its graph is that of its values: a function of nested tensors is a function of their
-values, and records its nodes. Tables have the implementations by name; a function without an entry raises an error.
+A ``NestedTensor`` consists of a dense tensor of values, in which the sequences follow each other along the ragged
+dimension, and the offsets of the sequences. Its graph is that of its values: a function of nested tensors is computed
+by functions of their values, which record their nodes. The implementations are in a table by name; functions without an
+entry raise an error.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Nested(TableTensor):
 
     @property
     def mT(self) -> Any:  # noqa: N802
-        """The last two dimensions exchanged."""
+        """The tensor with its last two dimensions exchanged."""
         return self.transpose(-2, -1)
 
     @property
@@ -52,19 +53,19 @@ class Nested(TableTensor):
         raise ValueError(f"Permute is not supported on the batch dimension of layout {self.layout}")
 
     def to_padded_tensor(self, padding: float, output_size: Any = None) -> Tensor:
-        """A dense tensor, in which shorter sequences are filled up."""
+        """A dense tensor of the padded sequences."""
         found: Tensor = self.functions["to_padded_tensor"](None, self, padding, output_size)
         return found
 
 
 class NestedTensor(OfValues, Nested):
-    """Sequences of different lengths, of layout ``torch.jagged``; made by ``torch.nested.nested_tensor`` and others.
+    """Sequences of different lengths, of layout ``torch.jagged``; see ``torch.nested.nested_tensor``.
 
     Attributes:
         elements: the values of all sequences.
-        starts: int64, where each sequence begins along the ragged dimension, and where the last ends.
-        counts: how long each sequence is, where that is not up to the next; else None.
-        ragged: which dimension is ragged; that of ``elements`` is one less.
+        starts: int64, the offset of each sequence along the ragged dimension, and the end of the last one.
+        counts: the length of each sequence, if there are gaps between sequences; otherwise None.
+        ragged: the ragged dimension; that of ``elements`` is one less.
         symbol: the size of the ragged dimension.
 
     Example:
@@ -99,7 +100,7 @@ class NestedTensor(OfValues, Nested):
         return Size._of((len(self), *inner))
 
     def size(self, dim: int | None = None) -> Any:
-        """The size, or that of one dimension."""
+        """The size, or the size of one dimension."""
         return self.shape if dim is None else self.shape[wrap_dim(dim, self.dim())]
 
     def dim(self) -> int:
@@ -117,14 +118,14 @@ class NestedTensor(OfValues, Nested):
 
     @property
     def nbytes(self) -> int:
-        """The bytes of its values."""
+        """The number of bytes of the values."""
         return self.elements.nbytes
 
     def stride(self, dim: int | None = None) -> Any:
-        """The strides of the values, behind that of a whole sequence."""
+        """The stride between sequences, followed by the strides of the values."""
         inner = self.elements.stride()
-        whole = self.symbol * inner[self.ragged - 1]
-        return (whole, *inner) if dim is None else (whole, *inner)[dim]
+        strides = (self.symbol * inner[self.ragged - 1], *inner)
+        return strides if dim is None else strides[dim]
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the sequences follow each other without gaps, and the values are contiguous."""
@@ -135,18 +136,18 @@ class NestedTensor(OfValues, Nested):
 
     def values(self) -> Tensor:
         """The values of all sequences, one after the other."""
-        return passed("NestedGetValuesBackward0", self.elements)
+        return through_node("NestedGetValuesBackward0", self.elements)
 
     @property
     def _values(self) -> Tensor:
         return self.elements
 
     def offsets(self) -> Tensor:
-        """Where each sequence begins, and where the last one ends."""
+        """The offset of each sequence, and the end of the last one."""
         return self.starts
 
     def lengths(self) -> Tensor | None:
-        """How long each sequence is; None where each ends at the next."""
+        """The length of each sequence; None if there are no gaps between sequences."""
         return self.counts
 
     @property
@@ -170,16 +171,15 @@ class NestedTensor(OfValues, Nested):
 
     def __deepcopy__(self, memo: dict) -> NestedTensor:
         if id(self) not in memo:
-            made = jagged(self.elements.__deepcopy__(memo), self.starts, self.counts, self.ragged, self.symbol)
-            memo[id(self)] = made
-        found: NestedTensor = memo[id(self)]
-        return found
+            memo[id(self)] = like(self, self.elements.__deepcopy__(memo))
+        copy: NestedTensor = memo[id(self)]
+        return copy
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
         return _rebuild, (self.elements, self.starts, self.counts, self.ragged)
 
     def item(self) -> Any:
-        """The number that a tensor of one element is."""
+        """The value of a tensor of one element."""
         if self.numel() != 1:
             raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
         return packed(self).item()
@@ -191,7 +191,7 @@ def _rebuild(elements: Tensor, starts: Tensor, counts: Tensor | None, ragged: in
 
 
 def from_file(elements: Tensor, starts: Tensor, counts: Tensor | None, ragged: Any) -> NestedTensor:
-    """A nested tensor of parts that a file holds, which may be anything.
+    """A nested tensor of parts read from a file, which are checked.
 
     Raises:
         RuntimeError: for offsets or lengths outside the values.
@@ -202,24 +202,24 @@ def from_file(elements: Tensor, starts: Tensor, counts: Tensor | None, ragged: A
         raise RuntimeError("the offsets of a nested tensor are a vector of integers")
     begins = array_of(starts)
     ends = begins[1:] if counts is None else begins[:-1] + array_of(counts)
-    within = begins[0] >= 0 and (begins[:-1] <= ends).all() and (ends <= elements.shape[ragged - 1]).all()
-    if not within or (begins < 0).any():
+    position = begins[0] >= 0 and (begins[:-1] <= ends).all() and (ends <= elements.shape[ragged - 1]).all()
+    if not position or (begins < 0).any():
         raise RuntimeError("the sequences of a nested tensor lie outside its values")
     return jagged(elements, starts, counts, ragged)
 
 
 NestedTensor.__module__ = "torch.nested._internal.nested_tensor"
 
-# ---------------------------------------------------------------- of parts
+# ---------------------------------------------------------------- construction and parts
 
 
 def jagged(
     elements: Tensor, starts: Tensor, counts: Tensor | None = None, ragged: int = 1, symbol: RaggedSize | None = None
 ) -> NestedTensor:
-    """A nested tensor of its values and offsets, in the graph of the values.
+    """A nested tensor of values and offsets, in the graph of the values.
 
     Args:
-        symbol: the size of the ragged dimension, of a tensor with the same offsets.
+        symbol: the size of the ragged dimension of a tensor with the same offsets; None for a new one.
     """
     size = (int(starts.shape[0]) - 1, *elements.shape)
     return NestedTensor.of_parts(
@@ -228,29 +228,29 @@ def jagged(
     )  # fmt: skip
 
 
-def passed(name: str, t: Tensor) -> Tensor:
-    """The same tensor behind a separate node, if it is in a graph."""
+def through_node(name: str, t: Tensor) -> Tensor:
+    """The tensor as the result of a node of a given name, if it is in a graph."""
     if not t.requires_grad:
         return t
     return pulled(name, outside(t), [t], lambda grad, _: [lambda: grad])
 
 
 def like(t: NestedTensor, elements: Tensor, ragged: int | None = None) -> NestedTensor:
-    """Other values of sequences with the same offsets."""
+    """A nested tensor of other values with the same offsets."""
     return jagged(elements, t.starts, t.counts, t.ragged if ragged is None else ragged, t.symbol)
 
 
 def lengths(t: NestedTensor) -> Tensor:
-    """How long each sequence is."""
+    """The length of each sequence."""
     return t.counts if t.counts is not None else t.starts[1:] - t.starts[:-1]
 
 
-def places(t: NestedTensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Of all elements along the ragged dimension: the sequence, the position in it, and the position in the values."""
+def element_indices(t: NestedTensor) -> tuple[Tensor, Tensor, Tensor]:
+    """For all elements along the ragged dimension: the sequence, the index in the sequence, the index in the values."""
     counts, starts = array_of(lengths(t)), array_of(t.starts)[:-1]
-    which = np.repeat(np.arange(len(counts)), counts)
-    within = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
-    first, second, third = (from_array(x.astype(np.int64)) for x in (which, within, starts[which] + within))
+    sequence = np.repeat(np.arange(len(counts)), counts)
+    position = np.arange(len(sequence)) - np.repeat(np.cumsum(counts) - counts, counts)
+    first, second, third = (from_array(x.astype(np.int64)) for x in (sequence, position, starts[sequence] + position))
     return first, second, third
 
 
@@ -258,11 +258,11 @@ def packed(t: NestedTensor) -> Tensor:
     """The values of the sequences, without gaps."""
     if t.counts is None:
         return t.elements
-    return t.elements.index_select(t.ragged - 1, places(t)[2])
+    return t.elements.index_select(t.ragged - 1, element_indices(t)[2])
 
 
 def contiguous(t: NestedTensor) -> NestedTensor:
-    """The same sequences one after the other, without gaps."""
+    """A tensor of the same sequences without gaps, and with contiguous values."""
     if t.counts is None:
         return like(t, t.elements.contiguous())
     ends = array_of(t.counts).cumsum()
@@ -271,34 +271,35 @@ def contiguous(t: NestedTensor) -> NestedTensor:
 
 
 def padded(t: NestedTensor, padding: Any, length: int | None = None) -> Tensor:
-    """A dense tensor, in which shorter sequences are filled up.
+    """A dense tensor of the padded sequences.
 
     Args:
         padding: the padding value.
-        length: of the ragged dimension; that of the longest sequence by default. Longer sequences are cut off.
+        length: the size of the ragged dimension, to which longer sequences are truncated; by default the length of the
+            longest sequence.
     """
     torch = names_of("torch")
     longest = t._get_max_seqlen()
     length = longest if length is None else length
     rows = packed(t).movedim(t.ragged - 1, 0)
-    which, within, _ = places(t)
+    sequence, position, _ = element_indices(t)
     if length < longest:
-        kept = names_of("torch")["lt"](within, length).nonzero()[:, 0]
-        rows, which, within = (x.index_select(0, kept) for x in (rows, which, within))
+        kept = names_of("torch")["lt"](position, length).nonzero()[:, 0]
+        rows, sequence, position = (x.index_select(0, kept) for x in (rows, sequence, position))
     filled = torch["full"]((len(t), length, *rows.shape[1:]), padding, dtype=rows.dtype, device=rows.device)
-    found: Tensor = filled.index_put((which, within), rows).movedim(1, t.ragged)
+    found: Tensor = filled.index_put((sequence, position), rows).movedim(1, t.ragged)
     return found
 
 
-def gathered(dense: Tensor, t: NestedTensor) -> NestedTensor:
-    """The sequences of a dense tensor whose ragged dimension is that of ``t``, filled up: the reverse of ``padded``."""
-    which, within, _ = places(t)
-    rows = dense.movedim(t.ragged, 1)[which, within].movedim(0, t.ragged - 1)
+def unpadded(dense: Tensor, t: NestedTensor) -> NestedTensor:
+    """The inverse of ``padded``: a nested tensor of the values in ``dense``, with the sequence lengths of ``t``."""
+    sequence, position, _ = element_indices(t)
+    rows = dense.movedim(t.ragged, 1)[sequence, position].movedim(0, t.ragged - 1)
     return contiguous(t) if rows is t.elements else like(contiguous(t) if t.counts is not None else t, rows)
 
 
 def sequences(t: NestedTensor) -> tuple[Tensor, ...]:
-    """The sequences one by one."""
+    """The sequences as dense tensors."""
     starts, counts = array_of(t.starts), array_of(lengths(t))
     return tuple(t.elements.narrow(t.ragged - 1, int(a), int(n)) for a, n in zip(starts, counts))
 
@@ -309,6 +310,6 @@ def components(values: Sequence[Any]) -> list[NestedTensor]:
 
 
 __all__ = [
-    "Nested", "NestedTensor", "components", "contiguous", "from_file", "functions_of", "gathered", "jagged", "lengths",
-    "like", "passed", "packed", "padded", "places", "sequences",
+    "Nested", "NestedTensor", "components", "contiguous", "element_indices", "from_file", "functions_of", "jagged",
+    "lengths", "like", "packed", "padded", "sequences", "through_node", "unpadded",
 ]  # fmt: skip

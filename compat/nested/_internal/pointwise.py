@@ -9,10 +9,10 @@ from compat.nested._internal.nested_tensor import (
     NestedTensor,
     components,
     contiguous,
+    element_indices,
     functions_of,
     like,
     packed,
-    places,
 )
 
 by_name = functions_of(NestedTensor)
@@ -56,7 +56,7 @@ def _shape(t: NestedTensor) -> str:
 
 
 def _inner(x: Any, t: NestedTensor) -> Any:
-    """An operand as one of a function of the values of a nested tensor."""
+    """The operand for the values of a nested tensor that corresponds to an operand for the tensor."""
     if isinstance(x, NestedTensor):
         return x.elements
     if not isinstance(x, Tensor) or x.dim() <= t.dim() - 1 - t.ragged:
@@ -69,7 +69,7 @@ def _inner(x: Any, t: NestedTensor) -> Any:
             f"The size of tensor a ({len(t)}) must match the size of tensor b ({x.shape[0]}) at non-singleton "
             "dimension 0"
         )
-    which, within, _ = places(t)
+    sequence, position, _ = element_indices(t)
     if x.shape[t.ragged] != 1:
         longest = t._get_max_seqlen()
         if x.shape[t.ragged] != longest:
@@ -79,10 +79,10 @@ def _inner(x: Any, t: NestedTensor) -> Any:
                 f"{list(x.shape)}"
             )
         x = x.expand(len(t), *x.shape[1:])
-        return x.movedim(t.ragged, 1)[which, within].movedim(0, t.ragged - 1)
+        return x.movedim(t.ragged, 1)[sequence, position].movedim(0, t.ragged - 1)
     if x.shape[0] == 1:
         return x[0]
-    return x.index_select(0, which).squeeze(t.ragged).movedim(0, t.ragged - 1)
+    return x.index_select(0, sequence).squeeze(t.ragged).movedim(0, t.ragged - 1)
 
 
 def _target(t: NestedTensor, longest: int) -> list[int]:
@@ -96,22 +96,22 @@ def _target(t: NestedTensor, longest: int) -> list[int]:
 
 @by_name("contiguous")
 def contiguous_(func: Any, t: NestedTensor, **_: Any) -> Any:
-    """The same sequences without gaps."""
+    """A copy without gaps between sequences; the tensor itself if it has none."""
     return contiguous(t)
 
 
 @by_name("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like")
 def factory(func: Any, t: NestedTensor, *args: Any, **kwargs: Any) -> Any:
-    """New values for sequences with the same offsets."""
+    """A nested tensor of new values with the same offsets."""
     kwargs.pop("layout", None)
     return like(t, func(t.elements.detach(), *args, **kwargs))
 
 
 @by_name("copy_")
 def copy_(func: Any, target: Any, source: Any, *_: Any) -> Any:
-    """The values of another nested tensor, written into this one."""
+    """Copies the values of another nested tensor."""
     if not isinstance(target, NestedTensor) or not isinstance(source, NestedTensor):
-        raise RuntimeError("copy_(): only nested tensors are copied to nested ones")
+        raise RuntimeError("copy_(): only nested tensors can be copied to nested tensors")
     if target.symbol != source.symbol:
         raise RuntimeError("copy_ only supports Nested Tensors that have same size and the exact same offset tensor.")
     target.elements.copy_(source.elements)

@@ -9,10 +9,10 @@ from compat._core.tensor.tensor import Tensor
 from compat.nested._internal.nested_tensor import (
     NestedTensor,
     functions_of,
-    gathered,
     lengths,
     like,
     padded,
+    unpadded,
 )
 
 by_name = functions_of(NestedTensor)
@@ -30,7 +30,7 @@ def linear(func: Any, input: Any, weight: Any, bias: Any = None) -> Any:
 
 @by_name("matmul", "bmm", "__matmul__")
 def matmul(func: Any, a: Any, b: Any) -> Any:
-    """A product with a dense matrix, with one for each sequence, or of two nested tensors along their sequences."""
+    """A product with a dense matrix, with a matrix per sequence, or of two nested tensors along their sequences."""
     inner = isinstance(a, NestedTensor) and isinstance(b, NestedTensor)
     if inner and a.symbol == b.symbol and a.ragged == a.dim() - 1 and b.ragged == b.dim() - 2:
         return padded(a, 0).matmul(padded(b, 0))
@@ -42,7 +42,7 @@ def matmul(func: Any, a: Any, b: Any) -> Any:
     assert isinstance(b, Tensor)
     if b.dim() <= 2:
         return like(a, a.elements.matmul(b))
-    return gathered(padded(a, 0).matmul(b), a)
+    return unpadded(padded(a, 0).matmul(b), a)
 
 
 @by_name("scaled_dot_product_attention")
@@ -50,28 +50,25 @@ def attention(
     func: Any, query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
     is_causal: bool = False, *, scale: float | None = None, enable_gqa: bool = False,
 ) -> Any:  # fmt: skip
-    """Attention of each sequence to its own keys: of (batch, heads, ragged, size) each."""
+    """Attention within each sequence, for tensors of shape (batch, heads, ragged, size)."""
     _check_attention(query, key, value, attn_mask)
     if query.dim() == 3:
-        made = [t.transpose(1, 2).unsqueeze(1).transpose(2, 3) if t.ragged == 2 else t.unsqueeze(1) for t in
-                (query, key, value)]  # fmt: skip
-        found = attention(func, *made, None, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
-        return found.squeeze(1)
+        one_head = [
+            t.transpose(1, 2).unsqueeze(1).transpose(2, 3) if t.ragged == 2 else t.unsqueeze(1)
+            for t in (query, key, value)
+        ]
+        return attention(func, *one_head, None, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa).squeeze(1)
     if query.ragged == 1:
-        return _by_heads(func, query, key, value, dropout_p, is_causal, scale)
+        # The heads of each element attend to each other.
+        values = (t.elements for t in (query, key, value))
+        return like(query, func(*values, None, dropout_p, is_causal, scale=scale))
     torch = names_of("torch")
     q, k, v = (padded(t, 0) for t in (query, key, value))
-    at = torch["arange"](k.shape[2])
-    mask = (at < lengths(key)[:, None])[:, None, None, :]
+    key_index = torch["arange"](k.shape[2])
+    mask = (key_index < lengths(key)[:, None])[:, None, None, :]
     if is_causal:
-        mask = mask & (at <= torch["arange"](q.shape[2])[:, None])
-    made = func(q, k, v, mask, dropout_p, False, scale=scale, enable_gqa=enable_gqa)
-    return gathered(made, query)
-
-
-def _by_heads(func: Any, query: Any, key: Any, value: Any, dropout_p: float, causal: bool, scale: Any) -> Any:
-    """Attention among the heads of each element, where the ragged dimension comes first."""
-    return like(query, func(query.elements, key.elements, value.elements, None, dropout_p, causal, scale=scale))
+        mask = mask & (key_index <= torch["arange"](q.shape[2])[:, None])
+    return unpadded(func(q, k, v, mask, dropout_p, False, scale=scale, enable_gqa=enable_gqa), query)
 
 
 def _check_attention(query: Any, key: Any, value: Any, mask: Any) -> None:

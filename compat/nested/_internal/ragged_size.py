@@ -1,4 +1,4 @@
-"""The size of a ragged dimension: a symbol, equal to itself alone."""
+"""The size of a ragged dimension: a symbol, which equals only itself."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ _numbers = itertools.count(1)
 
 
 class RaggedSize(SymInt):
-    """How long a dimension is whose length differs from sequence to sequence.
-
-    Tensors whose sequences begin and end at the same places share it; that of others is another one.
+    """The size of a ragged dimension, shared by tensors with the same offsets.
 
     Example:
         >>> j = RaggedSize()
@@ -59,13 +57,13 @@ class RaggedSize(SymInt):
         raise ValueError("nested int ordering is undefined for numbers that the size of a ragged dimension may have")
 
     def __int__(self) -> int:
-        raise TypeError(f"the size {self} of a ragged dimension is no single number; see Tensor.offsets()")
+        raise TypeError(f"the size {self} of a ragged dimension is not a number; see Tensor.offsets()")
 
     def __bool__(self) -> bool:
         return True
 
     def __reduce__(self) -> Any:
-        raise TypeError("the size of a ragged dimension is not pickled; its tensor is")
+        raise TypeError("the size of a ragged dimension cannot be pickled; pickle the nested tensor")
 
     def __repr__(self) -> str:
         return f"j{self._number}" if self._factor == 1 else f"{self._factor}*j{self._number}"

@@ -6,46 +6,43 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from compat._core.types.dtype import bool_, iinfo
 from compat._core.types.errors import wrap_dim
 from compat.nested._internal.nested_tensor import (
     NestedTensor,
     functions_of,
-    gathered,
     lengths,
     like,
     packed,
     padded,
+    unpadded,
 )
 
 by_name = functions_of(NestedTensor)
 
 
-def _least(t: NestedTensor) -> Any:
+def _smallest_value(t: NestedTensor) -> Any:
     if t.dtype.is_floating_point:
         return -math.inf
-    from compat._core.types.dtype import bool_, iinfo
-
     return False if t.dtype is bool_ else iinfo(t.dtype).min
 
 
-def _largest(t: NestedTensor) -> Any:
+def _largest_value(t: NestedTensor) -> Any:
     if t.dtype.is_floating_point:
         return math.inf
-    from compat._core.types.dtype import bool_, iinfo
-
     return True if t.dtype is bool_ else iinfo(t.dtype).max
 
 
 #: The identities of reductions, by function name.
-_NEUTRAL: dict[str, Callable[[NestedTensor], Any]] = {
+_IDENTITIES: dict[str, Callable[[NestedTensor], Any]] = {
     "sum": lambda t: 0, "mean": lambda t: 0, "prod": lambda t: 1, "any": lambda t: 0, "all": lambda t: 1,
-    "amax": _least, "max": _least, "argmax": _least, "logsumexp": _least,
-    "amin": _largest, "min": _largest, "argmin": _largest,
+    "amax": _smallest_value, "max": _smallest_value, "argmax": _smallest_value, "logsumexp": _smallest_value,
+    "amin": _largest_value, "min": _largest_value, "argmin": _largest_value,
 }  # fmt: skip
 
 
-@by_name(*_NEUTRAL)
-def reduced(func: Any, t: NestedTensor, dim: Any = None, keepdim: bool = False, **named: Any) -> Any:
+@by_name(*_IDENTITIES)
+def reduce(func: Any, t: NestedTensor, dim: Any = None, keepdim: bool = False, **named: Any) -> Any:
     """A reduction of all elements, along sequences, over all sequences, or over other dimensions."""
     name = func.__name__
     if isinstance(dim, NestedTensor):
@@ -60,7 +57,7 @@ def reduced(func: Any, t: NestedTensor, dim: Any = None, keepdim: bool = False, 
         found = func(packed(t), inner, keepdim, **named)
         return found.unsqueeze(0) if keepdim else found
     if t.ragged in dims:
-        return _along(name, func, t, keepdim, **named)
+        return _along_sequences(name, func, t, keepdim, **named)
     values = func(t.elements, dims[0] - 1 if single else [d - 1 for d in dims], keepdim, **named)
     ragged = t.ragged if keepdim else t.ragged - sum(d < t.ragged for d in dims)
     if isinstance(values, tuple):
@@ -80,9 +77,9 @@ def _check_dims(name: str, t: NestedTensor, dims: list[int]) -> None:
         )
 
 
-def _along(name: str, func: Any, t: NestedTensor, keepdim: bool, **named: Any) -> Any:
-    """A reduction along each sequence: dense."""
-    dense = padded(t, _NEUTRAL[name](t))
+def _along_sequences(name: str, func: Any, t: NestedTensor, keepdim: bool, **named: Any) -> Any:
+    """A reduction along each sequence, to a dense tensor."""
+    dense = padded(t, _IDENTITIES[name](t))
     if name != "mean":
         return func(dense, t.ragged, keepdim, **named)
     counts = lengths(t).to(t.dtype)
@@ -103,12 +100,12 @@ def softmax(func: Any, t: NestedTensor, dim: int | None = None, *args: Any, **na
         return like(t, func(t.elements, dim - 1, *args, **named))
     if name.endswith("log_softmax"):
         raise RuntimeError(f"{name}(): not supported when reducing along the ragged dimension for NestedTensor")
-    return gathered(func(padded(t, -math.inf), dim, *args, **named), t)
+    return unpadded(func(padded(t, -math.inf), dim, *args, **named), t)
 
 
 @by_name("layer_norm", "rms_norm")
-def normalized(func: Any, t: NestedTensor, normalized_shape: Any, *args: Any, **named: Any) -> Any:
-    """Each element's last dimensions, normalized."""
+def normalize(func: Any, t: NestedTensor, normalized_shape: Any, *args: Any, **named: Any) -> Any:
+    """Normalization over the last dimensions."""
     if len(tuple(normalized_shape)) > t.dim() - 1 - t.ragged:
         size = list(t.elements.shape)
         raise RuntimeError(

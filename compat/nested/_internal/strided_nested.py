@@ -1,6 +1,6 @@
 """Nested tensors of layout ``torch.strided``: lists of tensors whose sizes may differ in any dimension.
 
-Their graph is that of the component tensors, and an elementwise function is applied to each of these.
+Their graph is that of the component tensors, to which elementwise functions are applied.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from compat.nested._internal.pointwise import POINTWISE
 
 
 class StridedNestedTensor(Nested):
-    """A list of tensors; made by ``torch.nested.nested_tensor``.
+    """A list of tensors; see ``torch.nested.nested_tensor``.
 
     Attributes:
-        tensors: each of them, in its graph.
+        tensors: the component tensors, in their graph.
     """
 
     parts = ("tensors",)
@@ -40,10 +40,10 @@ class StridedNestedTensor(Nested):
         return refusal(f"aten::{name}", "NestedTensorCPU")
 
     def size(self, dim: int | None = None) -> Any:
-        """The size of a dimension that is the same in all.
+        """The size of a dimension of the same size in all components.
 
         Raises:
-            RuntimeError: for any other dimension, and for all of them.
+            RuntimeError: for other dimensions, and without ``dim``.
         """
         if dim is None:
             raise RuntimeError("Internal error: NestedTensorImpl doesn't support sizes. Please file an issue.")
@@ -71,11 +71,11 @@ class StridedNestedTensor(Nested):
     ndim = property(dim)
 
     def numel(self) -> int:
-        """The number of elements of all."""
+        """The number of elements of all components."""
         return sum(t.numel() for t in self.tensors)
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether each of them is."""
+        """Whether all components are contiguous."""
         return all(t.is_contiguous() for t in self.tensors)
 
     def __len__(self) -> int:
@@ -92,13 +92,13 @@ class StridedNestedTensor(Nested):
         for i, t in enumerate(self.tensors):
             t.grad = None if new is None else new.tensors[i]
 
-    grad = property(_grad, _set_grad, doc="The gradients.")
+    grad = property(_grad, _set_grad, doc="A nested tensor of the components' gradients.")
 
     def detach(self) -> Any:
-        """The same outside the graph."""
+        """A nested tensor of the detached components."""
         return nested_of([t.detach() for t in self.tensors])
 
-    data = property(detach, doc="The same outside the graph.")
+    data = property(detach, doc="A nested tensor of the detached components.")
 
     def _text(self) -> str:
         shown = [str(t.detach().requires_grad_(self.requires_grad)) for t in self.tensors]
@@ -133,12 +133,12 @@ def nested_of(tensors: Sequence[Tensor]) -> StridedNestedTensor:
     return StridedNestedTensor.of_parts((len(tensors), *largest), kind, where, tensors=tuple(tensors))
 
 
-_OF_EACH = ("linear", "layer_norm", "relu", "embedding", "zeros_like", "ones_like", "empty_like", "contiguous")
+_MAPPED = ("linear", "layer_norm", "relu", "embedding", "zeros_like", "ones_like", "empty_like", "contiguous")
 
 
-@by_name(*POINTWISE, *_OF_EACH)
-def of_each(func: Any, *args: Any, **kwargs: Any) -> Any:
-    """A function of each of the tensors."""
+@by_name(*POINTWISE, *_MAPPED)
+def map_components(func: Any, *args: Any, **kwargs: Any) -> Any:
+    """A function applied to each component."""
     first = next(a for a in (*args, *kwargs.values()) if isinstance(a, StridedNestedTensor))
     for other in (*args, *kwargs.values()):
         if isinstance(other, StridedNestedTensor):
@@ -157,7 +157,7 @@ def _check_sizes(name: str, a: StridedNestedTensor, b: StridedNestedTensor) -> N
 
 @by_name("matmul", "bmm", "__matmul__")
 def matmul(func: Any, a: Any, b: Any) -> Any:
-    """Products of the tensors of two nested ones, or of each with a dense matrix."""
+    """Products of the components of two nested tensors, or of components with dense matrices."""
     first = a if isinstance(a, StridedNestedTensor) else b
     at = lambda t, i: t.tensors[i] if isinstance(t, StridedNestedTensor) else t if t.dim() < 3 else t[i]
     return nested_of([at(a, i).matmul(at(b, i)) for i in range(len(first))])
@@ -165,7 +165,7 @@ def matmul(func: Any, a: Any, b: Any) -> Any:
 
 @by_name("softmax", "log_softmax")
 def softmax(func: Any, t: StridedNestedTensor, dim: int, *args: Any, **named: Any) -> Any:
-    """A softmax of each along a dimension."""
+    """A softmax of each component along a dimension."""
     dim = dim % t.dim()
     if dim == 0:
         raise RuntimeError("Cannot apply softmax across nested dimension 0")
@@ -174,7 +174,7 @@ def softmax(func: Any, t: StridedNestedTensor, dim: int, *args: Any, **named: An
 
 @by_name("transpose")
 def transpose(func: Any, t: StridedNestedTensor, dim0: int, dim1: int) -> Any:
-    """Two dimensions of each exchanged."""
+    """Exchanges two dimensions of each component."""
     dim0, dim1 = dim0 % t.dim(), dim1 % t.dim()
     if dim0 != dim1 and 0 in (dim0, dim1):
         raise RuntimeError("Nested tensor dimension 0 cannot be transposed")
@@ -183,7 +183,7 @@ def transpose(func: Any, t: StridedNestedTensor, dim0: int, dim1: int) -> Any:
 
 @by_name("unbind")
 def unbind(func: Any, t: StridedNestedTensor, dim: int = 0) -> Any:
-    """The tensors one by one."""
+    """The components."""
     if dim % t.dim() != 0:
         raise RuntimeError(f"NestedTensor can only be unbound along dimension 0 got dimension {dim} instead.")
     return t.tensors
@@ -191,13 +191,13 @@ def unbind(func: Any, t: StridedNestedTensor, dim: int = 0) -> Any:
 
 @by_name("__iter__")
 def iterated(func: Any, t: StridedNestedTensor) -> Any:
-    """The tensors one by one."""
+    """The components."""
     return iter(t.tensors)
 
 
 @by_name("__getitem__", "select")
 def subscript(func: Any, t: StridedNestedTensor, *index: Any) -> Any:
-    """One of the tensors, or a part of one."""
+    """A component, or a part of one."""
     if func.__name__ == "select":
         if index[0] != 0:
             raise RuntimeError("select(): only supported for nested tensors on dim=0")
@@ -211,7 +211,7 @@ def subscript(func: Any, t: StridedNestedTensor, *index: Any) -> Any:
 
 @by_name("sum")
 def total(func: Any, t: StridedNestedTensor, dim: Any = None, keepdim: bool = False, **named: Any) -> Any:
-    """The sum of all elements, or of each along the last dimension."""
+    """The sum of all elements, or the sums of each component along the last dimension."""
     if dim is None:
         torch = names_of("torch")
         return torch["stack"]([x.sum(**named) for x in t.tensors]).sum()
@@ -223,7 +223,7 @@ def total(func: Any, t: StridedNestedTensor, dim: Any = None, keepdim: bool = Fa
 
 @by_name("to_padded_tensor")
 def to_padded_tensor(func: Any, t: StridedNestedTensor, padding: float, output_size: Any = None) -> Any:
-    """A dense tensor, in which smaller ones are filled up."""
+    """A dense tensor of the padded components."""
     torch = names_of("torch")
     wanted = list(t._layout_.size[1:]) if output_size is None else list(output_size[1:])
     found = []
@@ -249,7 +249,7 @@ def filled(func: Any, target: StridedNestedTensor, *args: Any) -> Any:
 
 @by_name("chunk")
 def chunk(func: Any, t: StridedNestedTensor, chunks: int, dim: int = 0) -> Any:
-    """Parts of each along the last dimension."""
+    """Chunks of each component along the last dimension."""
     if dim % t.dim() != t.dim() - 1:
         raise RuntimeError("Chunk for nested tensors is currently only supported for the last dimension.")
     return tuple(nested_of(parts) for parts in zip(*[x.chunk(chunks, -1) for x in t.tensors]))

@@ -1,4 +1,4 @@
-"""Nested tensors with their dimensions changed, cut and joined; their sequences one by one."""
+"""Views, parts and concatenations of nested tensors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ by_name = functions_of(NestedTensor)
 
 
 def _inner(name: str, t: NestedTensor, dim: int) -> int:
-    """A dimension of the values that is one of a nested tensor, neither the batch nor the ragged one."""
+    """The dimension of the values for a dimension other than the batch and the ragged one."""
     dim = wrap_dim(dim, t.dim())
     if dim == 0:
         raise RuntimeError(f"{name}(): not supported for NestedTensor on dim=0")
@@ -33,7 +33,7 @@ def _inner(name: str, t: NestedTensor, dim: int) -> int:
 
 @by_name("unbind")
 def unbind(func: Any, t: NestedTensor, dim: int = 0) -> Any:
-    """The sequences one by one."""
+    """The sequences as dense tensors."""
     if wrap_dim(dim, t.dim()) != 0:
         raise RuntimeError("unbind(): only supported for NestedTensor on dim=0")
     return sequences(t)
@@ -41,7 +41,7 @@ def unbind(func: Any, t: NestedTensor, dim: int = 0) -> Any:
 
 @by_name("__iter__")
 def iterated(func: Any, t: NestedTensor) -> Any:
-    """The sequences one by one."""
+    """The sequences as dense tensors."""
     return iter(sequences(t))
 
 
@@ -69,7 +69,7 @@ def subscript(func: Any, t: NestedTensor, index: Any) -> Any:
 
 @by_name("transpose", "swapaxes", "swapdims")
 def transpose(func: Any, t: NestedTensor, dim0: int, dim1: int) -> Any:
-    """Two dimensions exchanged."""
+    """Exchanges two dimensions."""
     dim0, dim1 = wrap_dim(dim0, t.dim()), wrap_dim(dim1, t.dim())
     if dim0 == dim1:
         return like(t, t.elements)
@@ -81,7 +81,7 @@ def transpose(func: Any, t: NestedTensor, dim0: int, dim1: int) -> Any:
 
 @by_name("permute")
 def permute(func: Any, t: NestedTensor, *dims: Any) -> Any:
-    """The dimensions in another order, the batch first."""
+    """Permutes the dimensions, of which the batch stays first."""
     order = [wrap_dim(d, t.dim()) for d in (dims[0] if len(dims) == 1 else dims)]
     if order[0] != 0:
         raise ValueError("Permute is not supported on the batch dimension for jagged NT")
@@ -90,7 +90,7 @@ def permute(func: Any, t: NestedTensor, *dims: Any) -> Any:
 
 @by_name("unsqueeze")
 def unsqueeze(func: Any, t: NestedTensor, dim: int) -> Any:
-    """One more dimension."""
+    """Inserts a dimension of size 1."""
     dim = wrap_dim(dim, t.dim() + 1)
     if dim == 0:
         raise RuntimeError("unsqueeze(): not supported for NestedTensor on dim=0")
@@ -99,7 +99,7 @@ def unsqueeze(func: Any, t: NestedTensor, dim: int) -> Any:
 
 @by_name("squeeze")
 def squeeze(func: Any, t: NestedTensor, dim: int) -> Any:
-    """Without a dimension of size one."""
+    """Removes a dimension of size 1."""
     inner = _inner("squeeze", t, dim)
     if t.elements.shape[inner] != 1:
         return like(t, t.elements)
@@ -108,19 +108,19 @@ def squeeze(func: Any, t: NestedTensor, dim: int) -> Any:
 
 @by_name("view", "reshape")
 def reshape(func: Any, t: NestedTensor, *size: Any) -> Any:
-    """Other dimensions beside the batch and the ragged one, which is its symbol or -1."""
+    """Reshapes the dimensions other than the batch and the ragged one; the latter is given by its symbol or -1."""
     wanted = list(size[0] if len(size) == 1 and isinstance(size[0], tuple | list) else size)
-    places = [i for i, n in enumerate(wanted) if isinstance(n, RaggedSize) or n == -1]
-    if len(wanted) < 2 or wanted[0] not in (len(t), -1) or not [i for i in places if i]:
+    candidates = [i for i, n in enumerate(wanted) if isinstance(n, RaggedSize) or n == -1]
+    if len(wanted) < 2 or wanted[0] not in (len(t), -1) or not any(candidates):
         raise RuntimeError(f"{func.__name__}(): cannot view shape {tuple(t.shape)} as {tuple(wanted)}")
-    ragged = next((i for i in places if isinstance(wanted[i], RaggedSize)), next(i for i in places if i))
+    ragged = next((i for i in candidates if isinstance(wanted[i], RaggedSize)), next(i for i in candidates if i))
     inner = [t.elements.shape[t.ragged - 1] if i == ragged else n for i, n in enumerate(wanted)][1:]
     return like(t, func(t.elements, inner), ragged)
 
 
 @by_name("expand")
 def expand(func: Any, t: NestedTensor, *size: Any) -> Any:
-    """Dimensions of size one repeated."""
+    """Expands dimensions of size 1."""
     wanted = list(size[0] if len(size) == 1 and isinstance(size[0], tuple | list) else size)
     inner = [-1 if i == t.ragged else n for i, n in enumerate(wanted)][1:]
     return like(t, t.elements.expand(inner))
@@ -128,14 +128,14 @@ def expand(func: Any, t: NestedTensor, *size: Any) -> Any:
 
 @by_name("unflatten")
 def unflatten(func: Any, t: NestedTensor, dim: int, sizes: Any) -> Any:
-    """A dimension as several."""
+    """Splits a dimension into several."""
     inner = _inner("unflatten", t, dim)
     return like(t, t.elements.unflatten(inner, sizes), t.ragged + (len(sizes) - 1) * (inner < t.ragged - 1))
 
 
 @by_name("flatten")
 def flatten(func: Any, t: NestedTensor, start_dim: int = 0, end_dim: int = -1) -> Any:
-    """Several dimensions as one."""
+    """Flattens several dimensions into one."""
     start, end = wrap_dim(start_dim, t.dim()), wrap_dim(end_dim, t.dim())
     if start == 0:
         raise RuntimeError("flatten(): not supported for NestedTensor on dim=0")
@@ -159,7 +159,7 @@ def cut(func: Any, t: NestedTensor, *args: Any, dim: int = 0, **named: Any) -> A
 
 
 def _chunks(t: NestedTensor, count: int) -> tuple[NestedTensor, ...]:
-    """Several sequences each."""
+    """Chunks along the batch dimension."""
     per = -(-len(t) // count)
     starts, counts = array_of(t.starts), array_of(lengths(t))
     found = []
@@ -174,7 +174,7 @@ def _chunks(t: NestedTensor, count: int) -> tuple[NestedTensor, ...]:
 
 @by_name("cat", "concat", "concatenate")
 def cat(func: Any, tensors: Any, dim: int = 0) -> Any:
-    """Joined along a dimension that is neither the batch nor ragged."""
+    """Concatenates along a dimension other than the batch and the ragged one."""
     first = next(t for t in tensors if isinstance(t, NestedTensor))
     inner = _inner(func.__name__, first, dim)
     if not all(isinstance(t, NestedTensor) and t.symbol == first.symbol for t in tensors):
@@ -184,7 +184,7 @@ def cat(func: Any, tensors: Any, dim: int = 0) -> Any:
 
 @by_name("stack")
 def stack(func: Any, tensors: Any, dim: int = 0) -> Any:
-    """Side by side along a new dimension."""
+    """Stacks along a new dimension."""
     first = next(t for t in tensors if isinstance(t, NestedTensor))
     if wrap_dim(dim, first.dim() + 1) == 0:
         raise RuntimeError("stack(): not supported for NestedTensor on dim=0")
@@ -193,14 +193,14 @@ def stack(func: Any, tensors: Any, dim: int = 0) -> Any:
 
 @by_name("to_padded_tensor")
 def to_padded_tensor(func: Any, t: NestedTensor, padding: float, output_size: Any = None) -> Any:
-    """A dense tensor, in which shorter sequences are filled up."""
+    """A dense tensor of the padded sequences."""
     if output_size is not None and len(output_size) != t.dim():
-        raise RuntimeError(f"to_padded_tensor(): output_size has {len(output_size)} dimensions, wanted {t.dim()}")
+        raise RuntimeError(f"to_padded_tensor(): output_size has {len(output_size)} dimensions, expected {t.dim()}")
     return padded(t, padding, None if output_size is None else int(output_size[t.ragged]))
 
 
 @by_name("requires_grad_")
 def requires_grad_(func: Any, t: NestedTensor, requires_grad: bool = True) -> Any:
-    """Sets whether gradients are computed."""
+    """Sets whether the values require grad."""
     t.elements.requires_grad_(requires_grad)
     return t

@@ -41,12 +41,11 @@ def sdpa_kernel(backends: SDPBackend | list[SDPBackend], set_priority: bool = Fa
     """Context in which ``scaled_dot_product_attention`` uses only the given backends.
 
     Args:
-        backends: one of them or several.
-        set_priority: whether they are given in the order of preference; on a CPU ``FLASH_ATTENTION`` comes first where
-            it can be used.
+        backends: a backend or a list of backends.
+        set_priority: ignored: ``FLASH_ATTENTION`` is preferred wherever it is supported.
 
     Raises:
-        AssertionError: if it is neither.
+        AssertionError: for another type of ``backends``.
 
     Example:
         >>> q = torch.ones(1, 1, 2, 4, requires_grad=True)

@@ -46,15 +46,15 @@ def _sliced_mask_mod_error(batch: Any, head: Any, token_q: Any, token_kv: Any) -
     raise RuntimeError(_SLICED)
 
 
-def over_places(f: Callable[..., Any], given: int) -> Callable[..., Any]:
-    """``f`` of (tensors, batch, head, query, key) for all index combinations at once; tensors get four dimensions."""
+def over_indices(f: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """Batches ``f(*tensors, batch, head, query, key)`` over all indices; the ``count`` tensors get four dimensions."""
     for d in range(3, -1, -1):
-        f = names_of("torch")["vmap"](f, in_dims=(0,) * given + tuple(0 if i == d else None for i in range(4)))
+        f = names_of("torch")["vmap"](f, in_dims=(0,) * count + tuple(0 if i == d else None for i in range(4)))
     return batched_indices()(f)
 
 
 def _combined(
-    name: str, join: Callable[[Any, Any], Any], start: Callable[[Any], Any], mods: tuple[MaskMod, ...]
+    name: str, combine: Callable[[Any, Any], Any], start: Callable[[Any], Any], mods: tuple[MaskMod, ...]
 ) -> Any:
     if not all(callable(mod) for mod in mods):
         raise RuntimeError(f"All inputs should be callable mask_mods: {mods}")
@@ -62,7 +62,7 @@ def _combined(
     def mask(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
         result = start(b)
         for mod in mods:
-            result = join(result, mod(b, h, q_idx, kv_idx))
+            result = combine(result, mod(b, h, q_idx, kv_idx))
         return result
 
     mask.__name__ = mask.__qualname__ = name
@@ -70,7 +70,7 @@ def _combined(
 
 
 def and_masks(*mask_mods: MaskMod) -> MaskMod:
-    """The mask function that is true where all of some mask functions are.
+    """The mask function that is true where all the given ones are.
 
     Raises:
         RuntimeError: if one is not callable.
@@ -79,7 +79,7 @@ def and_masks(*mask_mods: MaskMod) -> MaskMod:
 
 
 def or_masks(*mask_mods: MaskMod) -> MaskMod:
-    """The mask function that is true where any of some mask functions is.
+    """The mask function that is true where any of the given ones is.
 
     Raises:
         RuntimeError: if one is not callable.
@@ -93,13 +93,13 @@ def create_mask(
     """A dense mask.
 
     Args:
-        mod_fn: whether a query and a key meet, of the numbers of batch, head, query and key; or a function that changes
-            scores, of the score and these.
+        mod_fn: a mask function of the indices of batch, head, query and key, or a function that modifies a score, of
+            the score and these indices.
         B, H: the numbers of batches and heads; None to broadcast.
         Q_LEN, KV_LEN: the numbers of queries and keys.
 
     Returns:
-        ``(B, H, Q_LEN, KV_LEN)``: booleans, or changed scores of zero.
+        ``(B, H, Q_LEN, KV_LEN)``: booleans, or the modified scores of zero.
 
     Raises:
         AssertionError: for a function of other than four or five arguments.
@@ -113,14 +113,14 @@ def create_mask(
     assert len(wanted) in (4, 5), f"Expected 4 or 5 positional args, got {len(wanted)}"
     sizes = (1 if B is None else B, 1 if H is None else H, Q_LEN, KV_LEN)
     torch = names_of("torch")
-    places = [torch["arange"](0, n, device=device) for n in sizes]
+    indices = [torch["arange"](0, n, device=device) for n in sizes]
     if len(wanted) == 4:
-        return over_places(mod_fn, 0)(*places)
-    return over_places(mod_fn, 1)(torch["zeros"](*sizes, device=device), *places)
+        return over_indices(mod_fn, 0)(*indices)
+    return over_indices(mod_fn, 1)(torch["zeros"](*sizes, device=device), *indices)
 
 
 def _blocks(dense: Tensor, block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """The blocks of a mask that have a true element, and those that are all true."""
+    """Whether each block of a mask has a true element, and whether all its elements are true."""
     mask = np.asarray(dense.numpy())
     rows, columns = mask.shape[-2:]
     mask = np.pad(mask, ((0, 0), (0, 0), (0, -rows % block[0]), (0, -columns % block[1])))
@@ -129,35 +129,43 @@ def _blocks(dense: Tensor, block: tuple[int, int]) -> tuple[np.ndarray, np.ndarr
     return found > 0, found == block[0] * block[1]
 
 
-def _ordered(dense: np.ndarray) -> tuple[Tensor, Tensor]:
-    """The number of blocks in each row, and their indices, absent ones last."""
+def _sparse_rows(dense: np.ndarray) -> tuple[Tensor, Tensor]:
+    """The number of present blocks in each row, and the indices of all blocks, those of present ones first."""
     order = np.argsort(~dense, axis=-1, kind="stable")
     tensor = names_of("torch")["tensor"]
     return tuple(tensor(x, dtype=dtypes.int32) for x in (dense.sum(-1), order))
 
 
-def _spread(counts: Tensor | None, places: Tensor | None) -> Any:
-    """Counts and indices as a dense table of present blocks."""
-    if counts is None or places is None:
+def _dense(counts: Tensor | None, indices: Tensor | None) -> Any:
+    """The inverse of ``_sparse_rows``: whether each block is present."""
+    if counts is None or indices is None:
         return None
-    number, order = counts.numpy(), places.numpy()
+    number, order = counts.numpy(), indices.numpy()
     dense = np.zeros(order.shape, bool)
     *row, column = np.nonzero(np.arange(order.shape[-1]) < number[..., None])
     dense[(*row, order[(*row, column)])] = True
     return dense
 
 
+def _check_tables(kv_indices: Tensor, full_kv_num_blocks: Tensor | None, full_kv_indices: Tensor | None) -> None:
+    if kv_indices.dim() < 2:
+        raise RuntimeError("BlockMask must have at least 2 dimensions")
+    assert (full_kv_num_blocks is None) == (full_kv_indices is None), (
+        "full_kv_num_blocks and full_kv_indices must be both provided or omitted"
+    )
+
+
 class BlockMask:
-    """Which blocks of queries and keys meet, and which elements of these.
+    """The pairs of blocks of queries and keys that attend to each other, and the mask function within them.
 
     Attributes:
-        kv_num_blocks: ``(B, H, rows)``: how many blocks of keys each block of queries meets in part,
-        kv_indices: ``(B, H, rows, columns)``: and their indices, these first.
+        kv_num_blocks: ``(B, H, rows)``: the number of blocks of keys that each block of queries partly attends to.
+        kv_indices: ``(B, H, rows, columns)``: the indices of all blocks of keys, those of these blocks first.
         full_kv_num_blocks, full_kv_indices: the same for full blocks; None if all count as partial.
         q_num_blocks, q_indices, full_q_num_blocks, full_q_indices: the same by blocks of keys.
         seq_lengths: the numbers of queries and keys.
         BLOCK_SIZE: the sizes of a block.
-        mask_mod: the mask function of single elements.
+        mask_mod: the mask function of a query and a key.
     """
 
     __module__ = "compat.nn.attention.flex_attention"
@@ -176,11 +184,7 @@ class BlockMask:
         BLOCK_SIZE: tuple[int, int] = (128, 128),
         mask_mod: MaskMod = noop_mask,
     ):
-        if kv_indices.dim() < 2:
-            raise RuntimeError("BlockMask must have at least 2 dimensions")
-        assert (full_kv_num_blocks is None) == (full_kv_indices is None), (
-            "full_kv_num_blocks and full_kv_indices must be both provided or omitted"
-        )
+        _check_tables(kv_indices, full_kv_num_blocks, full_kv_indices)
         self.seq_lengths = seq_lengths
         self.kv_num_blocks = kv_num_blocks
         self.kv_indices = kv_indices
@@ -211,19 +215,15 @@ class BlockMask:
             RuntimeError: for indices of fewer than two dimensions.
             AssertionError: if only one of the counts and the indices of full blocks is given.
         """
-        if kv_indices.dim() < 2:
-            raise RuntimeError("BlockMask must have at least 2 dimensions")
-        assert (full_kv_num_blocks is None) == (full_kv_indices is None), (
-            "full_kv_num_blocks and full_kv_indices must be both provided or omitted"
-        )
+        _check_tables(kv_indices, full_kv_num_blocks, full_kv_indices)
         block = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
         if seq_lengths is None:
             rows, columns = kv_indices.shape[-2:]
             seq_lengths = (rows * block[0], columns * block[1])
         by_key: list[Tensor | None] = []
-        for counts, places in ((kv_num_blocks, kv_indices), (full_kv_num_blocks, full_kv_indices)):
-            dense = _spread(counts, places) if compute_q_blocks else None
-            by_key += (None, None) if dense is None else _ordered(dense.swapaxes(-1, -2))
+        for counts, indices in ((kv_num_blocks, kv_indices), (full_kv_num_blocks, full_kv_indices)):
+            dense = _dense(counts, indices) if compute_q_blocks else None
+            by_key += (None, None) if dense is None else _sparse_rows(dense.swapaxes(-1, -2))
         by_query = (kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices)
         given: Any = (seq_lengths, *by_query, *by_key, block, mask_mod or noop_mask)
         return cls(*given)
@@ -238,7 +238,7 @@ class BlockMask:
         )  # fmt: skip
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
-        """All its state: sizes, tables, block sizes, the function."""
+        """The sizes, the tables, the block sizes and the mask function."""
         sizes, block = (self.seq_lengths, self.BLOCK_SIZE) if flatten else ((self.seq_lengths,), (self.BLOCK_SIZE,))
         return (*sizes, *self._tables, *block, self.mask_mod)
 
@@ -258,9 +258,9 @@ class BlockMask:
         return 100 * (1 - blocks * self.BLOCK_SIZE[0] * self.BLOCK_SIZE[1] / self.numel())
 
     def to_dense(self) -> Tensor:
-        """``(B, H, rows, columns)``: 1 for the blocks that meet."""
-        dense = _spread(self.kv_num_blocks, self.kv_indices)
-        full = _spread(self.full_kv_num_blocks, self.full_kv_indices)
+        """``(B, H, rows, columns)``: 1 for the pairs of blocks that attend to each other."""
+        dense = _dense(self.kv_num_blocks, self.kv_indices)
+        full = _dense(self.full_kv_num_blocks, self.full_kv_indices)
         return names_of("torch")["tensor"](dense if full is None else dense | full, dtype=dtypes.int32)
 
     def to(self, device: Any) -> BlockMask:
@@ -282,8 +282,8 @@ class BlockMask:
     def _adjust(self, new_q_len: int, new_kv_len: int) -> BlockMask:
         """The upper left part, for fewer queries and keys."""
         rows, columns = (-(-n // size) for n, size in zip((new_q_len, new_kv_len), self.BLOCK_SIZE))
-        dense = [_spread(*self._tables[i : i + 2]) for i in (0, 2)]
-        cut = [(None, None) if d is None else _ordered(d[:, :, :rows, :columns]) for d in dense]
+        dense = [_dense(*self._tables[i : i + 2]) for i in (0, 2)]
+        cut = [(None, None) if d is None else _sparse_rows(d[:, :, :rows, :columns]) for d in dense]
         given: Any = (*cut[0], *cut[1], self.BLOCK_SIZE, self.mask_mod, (new_q_len, new_kv_len))
         return BlockMask.from_kv_blocks(*given)
 
@@ -301,11 +301,11 @@ class BlockMask:
             grid_size = dense.shape[-2:]
         rows, columns = (grid_size, grid_size) if isinstance(grid_size, int) else grid_size
         parts = []
-        for n, place in enumerate(np.ndindex(*dense.shape[:-2])):
+        for n, index in enumerate(np.ndindex(*dense.shape[:-2])):
             if n == limit:
                 parts.append(f"...\n{_MORE}")
                 break
-            parts.append(f"{tuple(map(int, place))}\n{_picture(dense[place], rows, columns)}")
+            parts.append(f"{tuple(map(int, index))}\n{_picture(dense[index], rows, columns)}")
         return "\n".join(parts)
 
     def __repr__(self) -> str:
@@ -338,7 +338,7 @@ def create_block_mask(
     """A block mask from a mask function.
 
     Args:
-        mask_mod: whether a query and a key meet, of the numbers of batch, head, query and key.
+        mask_mod: a mask function of the indices of batch, head, query and key.
         B, H: the numbers of batches and heads; None to broadcast.
         Q_LEN, KV_LEN: the numbers of queries and keys.
         BLOCK_SIZE: the sizes of a block, one number or a pair.
@@ -358,7 +358,10 @@ def create_block_mask(
         )
     """
     block = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
-    some, whole = _blocks(create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device), block)
-    tables = (*_ordered(some & ~whole), *_ordered(whole)) if separate_full_blocks else (*_ordered(some), None, None)
+    present, full_blocks = _blocks(create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device), block)
+    if separate_full_blocks:
+        tables: Any = (*_sparse_rows(present & ~full_blocks), *_sparse_rows(full_blocks))
+    else:
+        tables = (*_sparse_rows(present), None, None)
     given: Any = (*tables, block, mask_mod, (Q_LEN, KV_LEN))
     return BlockMask.from_kv_blocks(*given)

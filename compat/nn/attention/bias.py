@@ -25,7 +25,7 @@ class CausalBias(Tensor):
     """A causal mask for ``scaled_dot_product_attention``.
 
     Args:
-        variant: which corner the diagonal goes through.
+        variant: the corner that the diagonal goes through.
         seq_len_q, seq_len_kv: the numbers of queries and keys.
 
     Raises:
@@ -45,8 +45,8 @@ class CausalBias(Tensor):
     def _materialize(self, device: Any = None) -> Tensor:
         shift = self.seq_len_kv - self.seq_len_q if self.variant == CausalVariant.LOWER_RIGHT else 0
         torch = names_of("torch")
-        whole = torch["ones"](self.seq_len_q, self.seq_len_kv, device=device, dtype=dtypes.bool_)
-        return torch["tril"](whole, diagonal=shift)
+        ones = torch["ones"](self.seq_len_q, self.seq_len_kv, device=device, dtype=dtypes.bool_)
+        return torch["tril"](ones, diagonal=shift)
 
     @staticmethod
     def _dispatch(

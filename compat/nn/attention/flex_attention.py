@@ -16,7 +16,7 @@ from compat.nn.attention._block_mask import (
     create_mask,
     noop_mask,
     or_masks,
-    over_places,
+    over_indices,
 )
 
 __all__ = [
@@ -77,11 +77,11 @@ def _check_sizes(query: Tensor, key: Tensor, value: Tensor, masked: bool, gqa: b
 
 
 def _check_mask(block_mask: BlockMask, queries: int, keys: int) -> None:
-    have = block_mask.seq_lengths
-    if have == (queries, keys):
+    lengths = block_mask.seq_lengths
+    if lengths == (queries, keys):
         return
     text = f"block_mask was created for block_mask.shape={block_mask.shape} but got q_len={queries} and kv_len={keys}. "
-    if have[0] > queries or have[1] > keys:
+    if lengths[0] > queries or lengths[1] > keys:
         raise ValueError(
             f"{text}As the block mask was created for a larger length than you're using it for, you can either 1. "
             "create a new block mask with the correct length, or 2. 'adjust' the existing block mask to the correct "
@@ -94,21 +94,21 @@ def _check_mask(block_mask: BlockMask, queries: int, keys: int) -> None:
     )
 
 
-def _changed(scores: Tensor, score_mod: Any, block_mask: BlockMask | None) -> Tensor:
+def _modified(scores: Tensor, score_mod: Any, block_mask: BlockMask | None) -> Tensor:
     """The modified scores: ``-inf`` where the mask is false."""
     torch = names_of("torch")
-    places = [torch["arange"](0, n) for n in scores.shape]
-    own = scores.dtype
+    indices = [torch["arange"](0, n) for n in scores.shape]
+    dtype = scores.dtype
     if score_mod is not None:
-        scores = over_places(score_mod, 1)(scores, *places)
+        scores = over_indices(score_mod, 1)(scores, *indices)
     if block_mask is not None:
-        meets = over_places(block_mask.mask_mod, 0)(*places)
-        scores = torch["where"](meets, scores, torch["full"]((), -math.inf, dtype=own))
-    return scores.to(own)
+        mask = over_indices(block_mask.mask_mod, 0)(*indices)
+        scores = torch["where"](mask, scores, torch["full"]((), -math.inf, dtype=dtype))
+    return scores.to(dtype)
 
 
-def _in_order_of(out: Tensor, like: Tensor) -> Tensor:
-    """A tensor with the memory order of another one's dimensions."""
+def _with_dim_order_of(out: Tensor, like: Tensor) -> Tensor:
+    """A copy whose dimensions have the order of ``like``'s in memory."""
     order = sorted(range(4), key=lambda d: -like.stride(d))
     return out.permute(order).contiguous().permute([order.index(d) for d in range(4)])
 
@@ -133,10 +133,9 @@ def flex_attention(
     Args:
         query: ``(B, H, L, E)``.
         key, value: ``(B, H, S, E)``; with ``enable_gqa`` each of their heads may be shared by several of the queries'.
-        score_mod: the score in place of another, of that and the numbers of batch, head, query and key: tensors
-            without dimensions.
+        score_mod: the modified score, of a score and the indices of batch, head, query and key, which are 0-d tensors.
         block_mask: the mask of queries and keys.
-        scale: the factor of products, ``1 / sqrt(E)`` by default.
+        scale: the factor of the scores, ``1 / sqrt(E)`` by default.
         return_lse, return_aux: auxiliary outputs to return.
         kernel_options: ignored.
 
@@ -158,14 +157,14 @@ def flex_attention(
     if block_mask is not None:
         _check_mask(block_mask, query.size(-2), key.size(-2))
     torch = names_of("torch")
-    times = query.size(1) // key.size(1)
-    if times > 1:
-        key, value = (t.repeat_interleave(times, 1) for t in (key, value))
-    working = dtypes.float64 if query.dtype is dtypes.float64 else dtypes.float32
+    groups = query.size(1) // key.size(1)
+    if groups > 1:
+        key, value = (t.repeat_interleave(groups, 1) for t in (key, value))
+    opmath = dtypes.float64 if query.dtype is dtypes.float64 else dtypes.float32
     factor = 1 / math.sqrt(query.size(-1)) if scale is None else scale
-    scores = _changed((query @ key.transpose(-2, -1)).to(working) * factor, score_mod, block_mask)
+    scores = _modified((query @ key.transpose(-2, -1)).to(opmath) * factor, score_mod, block_mask)
     weights = torch["_safe_softmax"](scores, -1)
-    out = _in_order_of(weights.to(query.dtype) @ value, query)
+    out = _with_dim_order_of(weights.to(query.dtype) @ value, query)
     if not return_lse and return_aux is None:
         return out
     lse = scores.logsumexp(-1)

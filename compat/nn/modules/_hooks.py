@@ -15,13 +15,13 @@ from compat.autograd.function import Function
 Hook = Callable[..., Any]
 
 
-class Table:
+class GlobalHooks:
     """The hooks that run for every module.
 
     Attributes:
         forward_pre, forward, backward_pre, backward: hooks by their handle's id, in the order in which they run.
-        forward_pre_kwargs, forward_kwargs: the ids of those that get keyword arguments too.
-        forward_always: the ids of those that run even if ``forward`` raised.
+        forward_pre_kwargs, forward_kwargs: the ids of hooks that get keyword arguments too.
+        forward_always: the ids of hooks that run even if ``forward`` raised.
         full: whether ``backward`` holds full hooks, or those of ``register_backward_hook``; None while it holds none.
     """
 
@@ -37,7 +37,7 @@ class Table:
 
 
 #: The hooks that run for every module, before its own.
-everywhere = Table()
+global_hooks = GlobalHooks()
 
 _MIXED = (
     "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
@@ -65,7 +65,7 @@ def add(hooks: Any, hook: Any, *flags: tuple[Any, bool], prepend: bool = False) 
 
 
 class Hooks:
-    """The part of ``Module`` that runs it: ``module(...)`` calls ``forward`` with the hooks around it."""
+    """The base of ``Module`` that defines its call: ``module(...)`` runs the hooks and ``forward``."""
 
     _forward_pre_hooks: OrderedDict[int, Hook]
     _forward_pre_hooks_with_kwargs: OrderedDict[int, bool]
@@ -146,10 +146,10 @@ class Hooks:
             or self._forward_pre_hooks
             or self._backward_hooks
             or self._backward_pre_hooks
-            or everywhere.forward
-            or everywhere.forward_pre
-            or everywhere.backward
-            or everywhere.backward_pre
+            or global_hooks.forward
+            or global_hooks.forward_pre
+            or global_hooks.backward
+            or global_hooks.backward_pre
         ):
             return self.forward(*args, **kwargs)
         done: set[int] = set()
@@ -165,8 +165,8 @@ class Hooks:
 def _hooked_call(module: Any, args: tuple, kwargs: dict, done: set[int]) -> Any:
     args, kwargs = _before(module, args, kwargs)
     full, legacy = _backward_hooks(module)
-    pre = [*everywhere.backward_pre.values(), *module._backward_pre_hooks.values()]
-    around = _Around(module, full, pre) if full or pre else None
+    pre = [*global_hooks.backward_pre.values(), *module._backward_pre_hooks.values()]
+    around = _BackwardHooks(module, full, pre) if full or pre else None
     if around is not None:
         args = around.inputs(args)
     result = module.forward(*args, **kwargs)
@@ -188,9 +188,9 @@ def _hooked_call(module: Any, args: tuple, kwargs: dict, done: set[int]) -> Any:
 
 
 def _before(module: Any, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-    everyone = ((h, k in everywhere.forward_pre_kwargs) for k, h in list(everywhere.forward_pre.items()))
+    shared = ((h, k in global_hooks.forward_pre_kwargs) for k, h in list(global_hooks.forward_pre.items()))
     own = ((h, k in module._forward_pre_hooks_with_kwargs) for k, h in list(module._forward_pre_hooks.items()))
-    for hook, with_kwargs in (*everyone, *own):
+    for hook, with_kwargs in (*shared, *own):
         new = hook(module, args, kwargs) if with_kwargs else hook(module, args)
         if new is None:
             continue
@@ -206,13 +206,13 @@ def _before(module: Any, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
 
 
 def _forward_hooks(module: Any) -> list[tuple[int, Hook, bool]]:
-    everyone = [(k, h, k in everywhere.forward_kwargs) for k, h in everywhere.forward.items()]
-    return everyone + [(k, h, k in module._forward_hooks_with_kwargs) for k, h in module._forward_hooks.items()]
+    shared = [(k, h, k in global_hooks.forward_kwargs) for k, h in global_hooks.forward.items()]
+    return shared + [(k, h, k in module._forward_hooks_with_kwargs) for k, h in module._forward_hooks.items()]
 
 
 def _run_always_called(module: Any, args: tuple, kwargs: dict, done: set[int]) -> None:
     """Runs the remaining ``always_call`` hooks after an exception; their errors become warnings."""
-    always = everywhere.forward_always.keys() | module._forward_hooks_always_called.keys()
+    always = global_hooks.forward_always.keys() | module._forward_hooks_always_called.keys()
     for key, hook, with_kwargs in _forward_hooks(module):
         if key not in always or key in done:
             continue
@@ -222,7 +222,7 @@ def _run_always_called(module: Any, args: tuple, kwargs: dict, done: set[int]) -
             else:
                 hook(module, args, None)
         except Exception as error:
-            which = "global module" if key in everywhere.forward_always else "module"
+            which = "global module" if key in global_hooks.forward_always else "module"
             warn(
                 f"{which} forward hook with ``always_call=True`` raised an exception that was silenced as another "
                 f"error was raised in forward: {error}"
@@ -234,7 +234,7 @@ def _backward_hooks(module: Any) -> tuple[list[Hook], list[Hook]]:
     full: list[Hook] = []
     legacy: list[Hook] = []
     for is_full, hooks in (
-        (everywhere.full, everywhere.backward),
+        (global_hooks.full, global_hooks.backward),
         (module._is_full_backward_hook, module._backward_hooks),
     ):
         if is_full is not None:
@@ -246,7 +246,7 @@ def _backward_hooks(module: Any) -> tuple[list[Hook], list[Hook]]:
 
 
 class BackwardHookFunction(Function):
-    """The identity: a node at a module's inputs or outputs, for its hooks to hang on."""
+    """The identity, whose node at a module's inputs or outputs runs the module's hooks."""
 
     @staticmethod
     def forward(ctx: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -258,35 +258,35 @@ class BackwardHookFunction(Function):
         return grads
 
 
-def _through_node(values: tuple, watch: Callable[[Any], None]) -> tuple[tuple, list[int] | None]:
-    """The values with their tensors passed through one node, which ``watch`` gets, and where the tensors are.
+def _through_node(values: tuple, register: Callable[[Any], None]) -> tuple[tuple, list[int] | None]:
+    """The values with their tensors replaced by outputs of one node, and the positions of the tensors.
 
-    Nothing is done, and the places are None, if no gradient will come.
+    ``register`` is called with the node. Without gradients to record, the values are unchanged and the positions None.
     """
-    places = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
-    if not (is_grad_enabled() and any(values[i].requires_grad for i in places)):
+    positions = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
+    if not (is_grad_enabled() and any(values[i].requires_grad for i in positions)):
         return values, None
-    passed = BackwardHookFunction.apply(*[values[i] for i in places])
-    watch(next(t.grad_fn for t in passed if t.grad_fn is not None))
+    outputs = BackwardHookFunction.apply(*[values[i] for i in positions])
+    register(next(t.grad_fn for t in outputs if t.grad_fn is not None))
     new = list(values)
-    for i, tensor in zip(places, passed):
+    for i, tensor in zip(positions, outputs):
         new[i] = tensor
-    return type(values)(new) if type(values) is tuple else type(values)(*new), places
+    return type(values)(new) if type(values) is tuple else type(values)(*new), positions
 
 
-def _spread(places: Sequence[int], values: Sequence[Any], count: int) -> tuple:
-    """A tuple of ``count`` with ``values`` at ``places`` and None elsewhere."""
+def _scattered(positions: Sequence[int], values: Sequence[Any], count: int) -> tuple:
+    """A tuple of ``count`` with ``values`` at ``positions`` and None elsewhere."""
     spread: list[Any] = [None] * count
-    for place, value in zip(places, values):
-        spread[place] = value
+    for position, value in zip(positions, values):
+        spread[position] = value
     return tuple(spread)
 
 
-class _Around:
-    """One call of a module, between a node at its inputs and one at its outputs.
+class _BackwardHooks:
+    """The full backward hooks of one call of a module, run by a node at its inputs and a node at its outputs.
 
-    The node at the outputs runs first and stores the gradients, after the pre hooks. The one at the inputs
-    then calls the hooks with both; where no input requires a gradient, the node at the outputs calls them.
+    In the backward pass the node at the outputs runs the pre hooks and stores the gradients. The node at the inputs
+    then runs the hooks with both; if no input requires a gradient, the node at the outputs runs them.
     """
 
     def __init__(self, module: Any, hooks: list[Hook], pre_hooks: list[Hook]):
@@ -294,29 +294,29 @@ class _Around:
         self.hooks = hooks
         self.pre_hooks = pre_hooks
         self.grad_outputs: Any = None
-        self.input_places: list[int] | None = None
-        self.output_places: list[int] = []
+        self.input_positions: list[int] | None = None
+        self.output_positions: list[int] = []
         self.input_count = self.output_count = 0
 
     def inputs(self, args: tuple) -> tuple:
-        """The arguments, behind a node."""
+        """The arguments, as outputs of a node."""
         self.input_count = len(args)
-        args, self.input_places = _through_node(args, lambda node: node.register_hook(self._at_inputs))
+        args, self.input_positions = _through_node(args, lambda node: node.register_hook(self._at_inputs))
         return args
 
     def outputs(self, result: Any) -> Any:
-        """The result, behind a node."""
+        """The result, as outputs of a node."""
         values = result if isinstance(result, tuple) else (result,)
         self.output_count = len(values)
-        values, places = _through_node(values, lambda node: node.register_hook(self._at_outputs))
-        self.output_places = places or []
+        values, positions = _through_node(values, lambda node: node.register_hook(self._at_outputs))
+        self.output_positions = positions or []
         return values if isinstance(result, tuple) else values[0]
 
     def _at_inputs(self, grad_inputs: Any, _: Any) -> Any:
         if self.grad_outputs is None:
             return None  # only inputs are requested that do not depend on the outputs
-        assert self.input_places is not None
-        grads = _spread(self.input_places, grad_inputs, self.input_count)
+        assert self.input_positions is not None
+        grads = _scattered(self.input_positions, grad_inputs, self.input_count)
         for hook in self.hooks:
             new = hook(self.module, grads, self.grad_outputs)
             if new is None:
@@ -328,10 +328,10 @@ class _Around:
                 )
             grads = new
         self.grad_outputs = None
-        return tuple(grads[i] for i in self.input_places)
+        return tuple(grads[i] for i in self.input_positions)
 
     def _at_outputs(self, _: Any, grad_outputs: Any) -> Any:
-        grads = _spread(self.output_places, grad_outputs, self.output_count)
+        grads = _scattered(self.output_positions, grad_outputs, self.output_count)
         for hook in self.pre_hooks:
             new = hook(self.module, grads)
             if new is None:
@@ -344,9 +344,9 @@ class _Around:
                 )
             grads = new
         self.grad_outputs = grads
-        if self.input_places is None:
+        if self.input_positions is None:
             self._without_inputs()
-        return tuple(grads[i] for i in self.output_places)
+        return tuple(grads[i] for i in self.output_positions)
 
     def _without_inputs(self) -> None:
         if self.hooks:
@@ -379,7 +379,7 @@ def _hook_last_node(module: Any, hooks: list[Hook], args: tuple, result: Any) ->
 
 
 def _warn_of_missing(args: tuple, result: Any, node: Any) -> None:
-    """Warns of gradients that a hook on one node will not see."""
+    """Warns of gradients that a hook on one node does not get."""
     when = "Using a non-full backward hook when"
     of_module = "Using non-full backward hooks on a Module that does not"
     prefer = "Please use register_full_backward_hook to get the documented behavior."
@@ -409,20 +409,20 @@ def _warn_of_missing(args: tuple, result: Any, node: Any) -> None:
 
 def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
     """Calls ``hook(module, args)`` before the ``forward`` of every module."""
-    return add(everywhere.forward_pre, hook)
+    return add(global_hooks.forward_pre, hook)
 
 
 def register_module_forward_hook(
     hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """Calls ``hook(module, args, output)`` after the ``forward`` of every module."""
-    kwargs, always = (everywhere.forward_kwargs, with_kwargs), (everywhere.forward_always, always_call)
-    return add(everywhere.forward, hook, kwargs, always)
+    kwargs, always = (global_hooks.forward_kwargs, with_kwargs), (global_hooks.forward_always, always_call)
+    return add(global_hooks.forward, hook, kwargs, always)
 
 
 def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
     """Calls ``hook(module, grad_output)`` in the backward pass of every module."""
-    return add(everywhere.backward_pre, hook)
+    return add(global_hooks.backward_pre, hook)
 
 
 def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
@@ -431,7 +431,7 @@ def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
     Raises:
         RuntimeError: if hooks of ``register_module_backward_hook`` are registered.
     """
-    return _add_everywhere(hook, True)
+    return _add_global(hook, True)
 
 
 def register_module_backward_hook(hook: Hook) -> RemovableHandle:
@@ -440,14 +440,14 @@ def register_module_backward_hook(hook: Hook) -> RemovableHandle:
     Raises:
         RuntimeError: if full backward hooks for all modules are registered.
     """
-    return _add_everywhere(hook, False)
+    return _add_global(hook, False)
 
 
-def _add_everywhere(hook: Hook, full: bool) -> RemovableHandle:
-    if everywhere.full is not None and everywhere.full is not full:
+def _add_global(hook: Hook, full: bool) -> RemovableHandle:
+    if global_hooks.full is not None and global_hooks.full is not full:
         raise RuntimeError(
             "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only "
             "one of them."
         )
-    everywhere.full = full
-    return add(everywhere.backward, hook)
+    global_hooks.full = full
+    return add(global_hooks.backward, hook)

@@ -9,7 +9,7 @@ from compat._core.tensor.tensor import Tensor
 from compat.nn import functional as F
 from compat.nn.modules.distance import PairwiseDistance
 from compat.nn.modules.loss import _Loss, _WeightedLoss
-from compat.nn.modules.utils import each_by_its_name
+from compat.nn.modules.utils import requalified
 
 __all__ = [
     "CTCLoss", "CosineEmbeddingLoss", "GaussianNLLLoss", "HingeEmbeddingLoss", "MarginRankingLoss",
@@ -18,7 +18,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@each_by_its_name("__init__")
+@requalified("__init__")
 class _MarginLoss(_Loss):
     def __init__(
         self,

@@ -17,8 +17,7 @@ from compat.nn.parameter import Parameter
 __all__ = ["MultiheadAttention"]
 
 
-def _separate(name: str) -> str:
-    return f"{name}_proj_weight"
+_SEPARATE = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
 
 
 class MultiheadAttention(Module):
@@ -29,7 +28,7 @@ class MultiheadAttention(Module):
         num_heads: the number of heads.
         dropout: the probability with which a weight is dropped, in training.
         bias: whether the projections add one.
-        add_bias_kv: whether to append a learned key and value.
+        add_bias_kv: whether to append a trained key and value.
         add_zero_attn: whether to append a key and value of zeros.
         kdim, vdim: the sizes of keys and values, by default ``embed_dim``.
         batch_first: whether the batch is the first dimension of the inputs, not the second.
@@ -38,7 +37,7 @@ class MultiheadAttention(Module):
         in_proj_weight: of shape (3 * embed_dim, embed_dim); with other sizes of keys or values ``q_proj_weight``,
             ``k_proj_weight`` and ``v_proj_weight`` instead.
         in_proj_bias: of shape (3 * embed_dim,).
-        out_proj: the last projection.
+        out_proj: the projection of the output.
 
     Raises:
         ValueError: for sizes that are not positive.
@@ -81,8 +80,8 @@ class MultiheadAttention(Module):
         if self.head_dim * num_heads != embed_dim:
             raise AssertionError("embed_dim must be divisible by num_heads")
         self._make_weights_(device, dtype)
-        made = Parameter(empty((3 * embed_dim,), device, dtype)) if bias else None
-        self.register_parameter("in_proj_bias", made)
+        in_proj_bias = Parameter(empty((3 * embed_dim,), device, dtype)) if bias else None
+        self.register_parameter("in_proj_bias", in_proj_bias)
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
         if add_bias_kv:
             self.bias_k = Parameter(empty((1, 1, embed_dim), device, dtype))
@@ -93,22 +92,18 @@ class MultiheadAttention(Module):
         self._reset_parameters()
 
     def _make_weights_(self, device: Any, dtype: Any) -> None:
-        sizes = {"q": self.embed_dim, "k": self.kdim, "v": self.vdim}
         if self._qkv_same_embed_dim:
             self.in_proj_weight = Parameter(empty((3 * self.embed_dim, self.embed_dim), device, dtype))
-            for name in sizes:
-                self.register_parameter(_separate(name), None)
+            for name in _SEPARATE:
+                self.register_parameter(name, None)
             return
-        for name, n in sizes.items():
-            self.register_parameter(_separate(name), Parameter(empty((self.embed_dim, n), device, dtype)))
+        for name, n in zip(_SEPARATE, (self.embed_dim, self.kdim, self.vdim)):
+            self.register_parameter(name, Parameter(empty((self.embed_dim, n), device, dtype)))
         self.register_parameter("in_proj_weight", None)
 
     def _reset_parameters(self) -> None:
-        if self._qkv_same_embed_dim:
-            init.xavier_uniform_(self.in_proj_weight)
-        else:
-            for name in "qkv":
-                init.xavier_uniform_(getattr(self, _separate(name)))
+        for name in ("in_proj_weight",) if self._qkv_same_embed_dim else _SEPARATE:
+            init.xavier_uniform_(getattr(self, name))
         if self.in_proj_bias is not None:
             init.constant_(self.in_proj_bias, 0.0)
             init.constant_(self.out_proj.bias, 0.0)
@@ -139,11 +134,11 @@ class MultiheadAttention(Module):
             key_padding_mask, "key_padding_mask", none_or_dtype(attn_mask), "attn_mask", query.dtype
         )
         mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype)
-        together = self._inference_(query, key, value)
-        turned = self.batch_first and query.dim() == 3
-        if turned:
-            query, key, value = _turned(query, key, value)
-        separate = {} if self._qkv_same_embed_dim else {_separate(n): getattr(self, _separate(n)) for n in "qkv"}
+        fused = self._is_fused_(query, key, value)
+        swapped = self.batch_first and query.dim() == 3
+        if swapped:
+            query, key, value = _batch_and_length_swapped(query, key, value)
+        separate = {} if self._qkv_same_embed_dim else {name: getattr(self, name) for name in _SEPARATE}
         output, weights = F.multi_head_attention_forward(
             query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,
             self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias,
@@ -151,25 +146,25 @@ class MultiheadAttention(Module):
             use_separate_proj_weight=not self._qkv_same_embed_dim, average_attn_weights=average_attn_weights,
             is_causal=is_causal, **separate,
         )  # fmt: skip
-        output = output.transpose(1, 0) if turned else output
-        return output.contiguous() if together else output, weights
+        output = output.transpose(1, 0) if swapped else output
+        return output.contiguous() if fused else output, weights
 
-    def _inference_(self, query: Tensor, key: Tensor, value: Tensor) -> bool:
-        """Whether PyTorch has a fused function for this case, whose result is contiguous."""
+    def _is_fused_(self, query: Tensor, key: Tensor, value: Tensor) -> bool:
+        """Whether PyTorch runs its fused operator, whose result is contiguous."""
         plain = self._qkv_same_embed_dim and self.bias_k is None and self.bias_v is None and not self.add_zero_attn
-        alike = query.dim() == 3 and query is key and key is value
-        if self.training or not (plain and alike and self.batch_first) or self.num_heads % 2:
+        self_attention = query.dim() == 3 and query is key and key is value
+        if self.training or not (plain and self_attention and self.batch_first) or self.num_heads % 2:
             return False
         tensors = (query, self.in_proj_weight, self.in_proj_bias, self.out_proj.weight, self.out_proj.bias)
-        return self.in_proj_bias is not None and not recorded(tensors)
+        return self.in_proj_bias is not None and not is_recorded(tensors)
 
 
-def recorded(tensors: Any) -> bool:
+def is_recorded(tensors: Any) -> bool:
     """Whether operations on these tensors are recorded in a graph."""
     return bool(mode.grad) and any(t is not None and t.requires_grad for t in tensors)
 
 
-def _turned(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
+def _batch_and_length_swapped(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
     """Transposes batch and length; a tensor that occurs twice remains one."""
     q = query.transpose(1, 0)
     if key is value:

@@ -11,14 +11,14 @@ from compat._core.types.removable_handle import RemovableHandle
 from compat.nn.modules._hooks import add
 from funcgrad.core.errors import explained
 
-# Called with the module, the name and the object; their results replace it.
+# Hooks, called with the module, the name and the object; a result that is not None replaces the object.
 on_parameter: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 on_buffer: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 on_module: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 
 
-def announced(hooks: OrderedDict[int, Callable[..., Any]], module: Any, name: str, value: Any) -> Any:
-    """The value, or its replacement by hooks."""
+def run_hooks(hooks: OrderedDict[int, Callable[..., Any]], module: Any, name: str, value: Any) -> Any:
+    """The value, as replaced by hooks."""
     for hook in hooks.values():
         new = hook(module, name, value)
         if new is not None:
@@ -59,15 +59,15 @@ def set_buffer(module: Any, name: str, value: Any) -> None:
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Calls ``hook(module, name, parameter)`` whenever one is registered; its result, if not None, replaces it."""
+    """Calls ``hook(module, name, parameter)`` when a parameter is registered; a result that is not None replaces it."""
     return add(on_parameter, hook)
 
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Calls ``hook(module, name, buffer)`` whenever one is registered; its result, if not None, replaces it."""
+    """Calls ``hook(module, name, buffer)`` when a buffer is registered; a result that is not None replaces it."""
     return add(on_buffer, hook)
 
 
 def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Calls ``hook(module, name, submodule)`` whenever one is registered; its result, if not None, replaces it."""
+    """Calls ``hook(module, name, submodule)`` when a submodule is registered; a result that is not None replaces it."""
     return add(on_module, hook)

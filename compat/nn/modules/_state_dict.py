@@ -14,6 +14,7 @@ from compat._core.transforms.grad_mode import no_grad
 from compat._core.types.errors import warn
 from compat._core.types.removable_handle import RemovableHandle
 from compat.nn._uninitialized import is_lazy
+from compat.nn.modules._hooks import add
 from compat.nn.modules._to import swap_loaded
 from compat.nn.parameter import Parameter
 from funcgrad.core.errors import explained
@@ -60,9 +61,9 @@ class PreHook:
 
 
 class State:
-    """The part of ``Module`` that saves and loads it."""
+    """The base of ``Module`` that saves and loads its state."""
 
-    #: The version of the saved format, raised by a class when its state changes; in the metadata when loading.
+    #: The version of the saved format, which loading finds in the metadata; a class raises it when its state changes.
     _version = 1
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
@@ -90,7 +91,7 @@ class State:
 
         Args:
             destination: a dictionary to fill instead of a new one.
-            prefix: put before every name.
+            prefix: the prefix of every name.
             keep_vars: whether to return the parameters themselves instead of detached tensors.
 
         Example:
@@ -104,10 +105,10 @@ class State:
                 "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.",
                 FutureWarning,
             )
-            given = dict(zip(("destination", "prefix", "keep_vars"), args))
-            destination = given.get("destination") if destination is None else destination
-            prefix = prefix or given.get("prefix", "")
-            keep_vars = keep_vars or given.get("keep_vars", False)
+            positional = dict(zip(("destination", "prefix", "keep_vars"), args))
+            destination = positional.get("destination") if destination is None else destination
+            prefix = prefix or positional.get("prefix", "")
+            keep_vars = keep_vars or positional.get("keep_vars", False)
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()
@@ -153,7 +154,7 @@ class State:
             The missing and the unexpected keys, as ``missing_keys`` and ``unexpected_keys``.
 
         Raises:
-            RuntimeError: listing all mismatches: of sizes always, of keys if ``strict``.
+            RuntimeError: if sizes do not match, or with ``strict`` keys; the message lists all mismatches.
             TypeError: if ``state_dict`` is not a mapping.
         """
         if not isinstance(state_dict, Mapping):
@@ -237,9 +238,9 @@ class State:
             unexpected_keys.append(extra)
         if strict:
             others = (key for key in state_dict if key.startswith(prefix) and key != extra)
-            unexpected_keys += [key for key in others if not self._has_place_(key[len(prefix) :])]
+            unexpected_keys += [key for key in others if not self._is_expected_(key[len(prefix) :])]
 
-    def _has_place_(self, name: str) -> bool:
+    def _is_expected_(self, name: str) -> bool:
         first, dot, _ = name.partition(".")
         if dot and first in self._modules:
             return True  # reported by the submodule
@@ -251,12 +252,12 @@ class State:
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls ``hook(module, prefix, keep_vars)`` before the module is saved."""
-        return _add(self._state_dict_pre_hooks, hook)
+        return add(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Any) -> RemovableHandle:
         """Calls ``hook(module, state_dict, prefix, local_metadata)`` after the module was saved."""
         hook._from_public_api = True
-        return _add(self._state_dict_hooks, hook)
+        return add(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook: Any) -> RemovableHandle:
         if getattr(hook, "_from_public_api", False):
@@ -264,7 +265,7 @@ class State:
                 "Cannot register the same function as the state dict post hook that was previously registered via "
                 "register_state_dict_post_hook"
             )
-        return _add(self._state_dict_hooks, hook)
+        return add(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls ``hook`` with the module and the arguments of ``_load_from_state_dict`` before it is loaded."""
@@ -273,17 +274,11 @@ class State:
     def _register_load_state_dict_pre_hook(
         self, hook: Callable[..., Any], with_module: bool = False
     ) -> RemovableHandle:
-        return _add(self._load_state_dict_pre_hooks, PreHook(hook, self if with_module else None))
+        return add(self._load_state_dict_pre_hooks, PreHook(hook, self if with_module else None))
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls ``hook(module, incompatible_keys)`` after the module was loaded; it may change the lists of keys."""
-        return _add(self._load_state_dict_post_hooks, hook)
-
-
-def _add(hooks: OrderedDict[int, Any], hook: Any) -> RemovableHandle:
-    handle = RemovableHandle(hooks)
-    hooks[handle.id] = hook
-    return handle
+        return add(self._load_state_dict_post_hooks, hook)
 
 
 def _not_overridden(name: str) -> str:
@@ -301,7 +296,7 @@ _NO_OP = (
 
 
 def _load_one(module: Any, name: str, key: str, tensor: Tensor, given: Any, assign: bool) -> str:
-    """Loads one entry; returns an error's text, or None."""
+    """Loads one entry; returns the text of an error, or an empty one."""
     if not isinstance(given, Tensor):
         return (
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
@@ -311,7 +306,7 @@ def _load_one(module: Any, name: str, key: str, tensor: Tensor, given: Any, assi
     if not sized and is_lazy(given):
         return ""  # neither has values
     if sized and tensor.ndim == 0 and tuple(given.shape) == (1,):
-        given = given[0]  # so some scalars were saved long ago
+        given = given[0]  # PyTorch before 0.4 saved scalars as vectors of one element
     if sized and given.shape != tensor.shape:
         return (
             f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in current "

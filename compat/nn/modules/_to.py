@@ -18,21 +18,21 @@ NO_DATA = (
 )
 
 
-def emptied(t: Tensor, device: Any) -> Tensor:
-    """An uninitialized tensor like another one, on a device."""
+def empty_on(t: Tensor, device: Any) -> Tensor:
+    """An uninitialized tensor on a device, like ``t`` otherwise."""
     made: Tensor = empty_like(t, device=device)
     return made
 
 
-def applied(parameter: Any, fn: Callable[[Tensor], Any], name: str) -> Any:
+def apply_to(parameter: Any, fn: Callable[[Tensor], Any], name: str) -> Any:
     """A parameter, and its gradient, after applying ``fn``.
 
     Args:
         name: its name in errors.
 
     Returns:
-        The parameter itself, over other memory or swapped with a new one; a new one where it comes from or goes to the
-        device ``meta``, or parameters are to be overwritten.
+        The parameter itself, with new data or swapped with a new parameter; a new parameter if it moves from or to the
+        device ``meta``, or if ``__future__.set_overwrite_module_params_on_conversion`` is set.
 
     Raises:
         RuntimeError: if it cannot be swapped.
@@ -52,7 +52,7 @@ def applied(parameter: Any, fn: Callable[[Tensor], Any], name: str) -> Any:
 
 
 def _swapped(parameter: Any, new: Tensor, new_grad: Any, name: str) -> Any:
-    """The parameter, swapped with a new one, and its gradient with another one."""
+    """The parameter, after it and its gradient were swapped with new ones."""
     grad = parameter.grad
     try:
         parameter.grad = None

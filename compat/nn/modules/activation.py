@@ -9,17 +9,17 @@ from compat._core.types.errors import warn
 from compat.nn import functional as F
 from compat.nn import init
 from compat.nn.modules.module import Module
-from compat.nn.modules.utils import described, each_by_its_name, empty
+from compat.nn.modules.utils import described, empty, requalified
 from compat.nn.parameter import Parameter
 
 __all__ = [
     "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid",
-    "LogSoftmax", "Mish", "PReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin",
-    "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
+    "LogSoftmax", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax", "Softmax2d",
+    "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
 ]  # fmt: skip
 
 
-@each_by_its_name("__init__")
+@requalified("__init__")
 class _Inplace(Module):
     """An activation function without settings that can overwrite its input."""
 
@@ -200,7 +200,7 @@ class ReLU6(Hardtanh):
         return "inplace=True" if self.inplace else ""
 
 
-@each_by_its_name("__init__")
+@requalified("__init__")
 class _Alpha(Module):
     def __init__(self, alpha: float = 1.0, inplace: bool = False):
         super().__init__()
@@ -271,8 +271,8 @@ class PReLU(Module):
     """``x`` where positive, ``weight * x`` elsewhere, with a learned weight.
 
     Args:
-        num_parameters: one for all, or one for each channel (dimension 1).
-        init: their first value.
+        num_parameters: the number of weights: 1, or the number of channels (dimension 1).
+        init: the initial value of the weights.
 
     Example:
         >>> torch.nn.PReLU()(torch.tensor([-1.0, 1.0]))
@@ -289,7 +289,7 @@ class PReLU(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Sets the weight to its first value again."""
+        """Resets the weight to its initial value."""
         init.constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -297,6 +297,27 @@ class PReLU(Module):
 
     def extra_repr(self) -> str:
         return described(self, "num_parameters")
+
+
+class RReLU(Module):
+    """The input where positive, otherwise times a slope: random in training, else the mean of the bounds.
+
+    Args:
+        lower, upper: the bounds of the slopes.
+        inplace: whether to overwrite the input.
+    """
+
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False):
+        super().__init__()
+        self.lower = lower
+        self.upper = upper
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return _with_inplace(self, "lower", "upper")
 
 
 class Threshold(Module):
@@ -325,7 +346,7 @@ class Threshold(Module):
         return _with_inplace(self, "threshold", "value")
 
 
-@each_by_its_name("__init__")
+@requalified("__init__")
 class _Lambd(Module):
     def __init__(self, lambd: float = 0.5):
         super().__init__()
@@ -351,7 +372,7 @@ class Hardshrink(_Lambd):
 
 
 class Softshrink(_Lambd):
-    """``x`` moved towards 0 by ``lambd``, and 0 if it is nearer.
+    """``x`` moved towards 0 by ``lambd``, and 0 where ``|x|`` is at most ``lambd``.
 
     Args:
         lambd: the bound.
@@ -390,7 +411,7 @@ class Softplus(Module):
 
 
 class GLU(Module):
-    """One half of the input along ``dim`` times the sigmoid of the other.
+    """The first half of the input along ``dim`` times the sigmoid of the second.
 
     Args:
         dim: the dimension that is halved.
@@ -415,7 +436,7 @@ class GELU(Module):
     """``x`` times the standard normal distribution function of ``x``.
 
     Args:
-        approximate: ``"none"``, or ``"tanh"`` for an approximation of it.
+        approximate: ``"none"``, or ``"tanh"`` for an approximation by the hyperbolic tangent.
 
     Example:
         >>> torch.nn.GELU()(torch.tensor([-1.0, 1.0]))
@@ -493,9 +514,9 @@ class Softsign(Module):
         return F.softsign(input)
 
 
-@each_by_its_name("__init__")
+@requalified("__init__")
 class _AlongDim(Module):
-    """Base of modules along one dimension; None, with a warning, means 0 (of 0, 1 or 3 dimensions) or 1."""
+    """Base of modules along one dimension; None is deprecated and selects 0 (for 0, 1 or 3 dimensions) or 1."""
 
     def __init__(self, dim: int | None = None):
         super().__init__()

@@ -19,16 +19,16 @@ _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 
 
 def _checked(cutoffs: Sequence[int], n_classes: int) -> list[int]:
-    found = list(cutoffs)
-    if not found:
+    values = list(cutoffs)
+    if not values:
         raise ValueError("cutoffs should be a sequence of length larger than 0")
-    rising = found == sorted(set(found)) and all(int(c) == c for c in found)
-    if not rising or found[0] <= 0 or found[-1] > n_classes - 1:
+    increasing = values == sorted(set(values)) and all(int(c) == c for c in values)
+    if not increasing or values[0] <= 0 or values[-1] > n_classes - 1:
         raise ValueError(
             "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each value "
             "is between 1 and n_classes-1"
         )
-    return found
+    return values
 
 
 def _check_sizes(input: Tensor, target: Tensor) -> None:
@@ -84,19 +84,19 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self.shortlist_size = self.cutoffs[0]
         self.n_clusters = len(self.cutoffs) - 1
         self.head_size = self.shortlist_size + self.n_clusters
-        made: dict[str, Any] = dict(device=device, dtype=dtype)
-        self.head = Linear(in_features, self.head_size, bias=head_bias, **made)
+        factory: dict[str, Any] = dict(device=device, dtype=dtype)
+        self.head = Linear(in_features, self.head_size, bias=head_bias, **factory)
         self.tail = ModuleList()
         for i, (low, high) in enumerate(pairwise(self.cutoffs), 1):
             width = int(in_features // div_value**i)
             self.tail.append(
                 Sequential(
-                    Linear(in_features, width, bias=False, **made), Linear(width, high - low, bias=False, **made)
+                    Linear(in_features, width, bias=False, **factory), Linear(width, high - low, bias=False, **factory)
                 )
             )
 
     def reset_parameters(self) -> None:
-        """Draws the parameters again."""
+        """Redraws the parameters."""
         self.head.reset_parameters()
         for first, second in self.tail:
             first.reset_parameters()
@@ -115,7 +115,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         _check_sizes(input_, target_)
         batched = target_.dim() > 0
         input, target = (input_, target_) if batched else (input_.unsqueeze(0), target_.unsqueeze(0))
-        output, places, used = input.new_zeros(target.shape[0]), target.new_zeros(target.shape[0]), 0
+        output, columns, used = input.new_zeros(target.shape[0]), target.new_zeros(target.shape[0]), 0
         for i, (low, high) in enumerate(pairwise([0, *self.cutoffs])):
             mask = (target >= low) & (target < high)
             rows = mask.nonzero().squeeze()
@@ -123,19 +123,19 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 continue
             used += rows.numel()
             if i == 0:
-                places.index_copy_(0, rows, target[mask])
+                columns.index_copy_(0, rows, target[mask])
                 continue
             scores = F.log_softmax(self.tail[i - 1](input.index_select(0, rows)), dim=1)
-            places.index_fill_(0, rows, self.shortlist_size + i - 1)
-            own = scores.gather(1, (target[mask] - low).unsqueeze(1))
-            output.index_copy_(0, rows, own.squeeze(1))
+            columns.index_fill_(0, rows, self.shortlist_size + i - 1)
+            within_cluster = scores.gather(1, (target[mask] - low).unsqueeze(1))
+            output.index_copy_(0, rows, within_cluster.squeeze(1))
         if used != target.shape[0]:
             raise RuntimeError(
                 f"Target values should be in [0, {self.n_classes - 1}], but values in range "
                 f"[{target.min().item()}, {target.max().item()}] were found. "
             )
         head = F.log_softmax(self.head(input), dim=1)
-        output += head.gather(1, places.unsqueeze(1)).squeeze()
+        output += head.gather(1, columns.unsqueeze(1)).squeeze()
         loss = (-output).mean()
         return _ASMoutput(output if batched else output.squeeze(0), loss)
 

@@ -10,14 +10,14 @@ from compat._core.types.errors import warn
 from compat.nn import functional as F
 from compat.nn import init
 from compat.nn.modules.module import Module
-from compat.nn.modules.utils import each_by_its_name, empty, filled
+from compat.nn.modules.utils import empty, filled, requalified
 from compat.nn.parameter import Parameter
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
 __all__ += ["SyncBatchNorm"]
 
 
-@each_by_its_name("__init__")
+@requalified("__init__")
 class _NormBase(Module):
     """Base of normalizations: scale and shift for each channel, and running statistics."""
 
@@ -70,7 +70,7 @@ class _NormBase(Module):
             init.zeros_(self.bias)
 
     def _check_input_dim(self, input: Tensor) -> None:
-        """Raises an error for an input of another rank."""
+        """Raises an error for an input of another number of dimensions; defined by subclasses."""
 
     def extra_repr(self) -> str:
         return (
@@ -82,7 +82,7 @@ class _NormBase(Module):
         version = local_metadata.get("version", None)
         key = prefix + "num_batches_tracked"
         if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
-            # It was not counted then.
+            # Version 1 did not count the batches.
             present = self.num_batches_tracked
             state_dict[key] = filled((), 0, None, int64) if present is None or present.is_meta else present
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *args)
@@ -98,11 +98,11 @@ class _BatchNorm(_NormBase):
             if self.momentum is None:  # the mean of all batches
                 factor = 1.0 / float(self.num_batches_tracked)
         from_batch = self.training or (self.running_mean is None and self.running_var is None)
-        known = not self.training or self.track_running_stats
+        uses_running = not self.training or self.track_running_stats
         return F.batch_norm(
             input,
-            self.running_mean if known else None,
-            self.running_var if known else None,
+            self.running_mean if uses_running else None,
+            self.running_var if uses_running else None,
             self.weight,
             self.bias,
             from_batch,
@@ -174,7 +174,7 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Normalizes each channel by the statistics of all processes' batches; here of one process.
+    """Normalizes each channel by the statistics of the batch in this process; PyTorch's are those of all processes.
 
     Args:
         process_group: ignored.

@@ -1,4 +1,4 @@
-"""Modules that hold modules: ``Sequential``, ``ModuleList``, ``ModuleDict``."""
+"""Containers of modules, ``Sequential``, ``ModuleList`` and ``ModuleDict``, and of parameters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
+from compat._core.tensor.tensor import Tensor
 from compat.nn.modules.module import Module
+from compat.nn.modules.utils import tensor_type
+from compat.nn.parameter import Parameter
 
 S = TypeVar("S", bound="_Numbered")
 
@@ -196,8 +199,8 @@ class ModuleList(_Numbered):
         lines, start = [], 0
         for text, same in itertools.groupby(map(repr, self)):
             count = sum(1 for _ in same)
-            which, times = (f"({start})", "") if count == 1 else (f"({start}-{start + count - 1})", f"{count} x ")
-            lines.append(f"\n  {which}: {times}" + text.replace("\n", "\n  "))
+            indices, times = (f"({start})", "") if count == 1 else (f"({start}-{start + count - 1})", f"{count} x ")
+            lines.append(f"\n  {indices}: {times}" + text.replace("\n", "\n  "))
             start += count
         return f"{self._get_name()}({''.join(lines)}\n)"
 
@@ -263,15 +266,19 @@ class ModuleDict(Module):
         Raises:
             TypeError, ValueError: if it is neither.
         """
-        for key, module in pairs_of(modules, "ModuleDict", "ModuleDict"):
+        for key, module in _pairs_of(modules, "ModuleDict", "ModuleDict"):
             self[key] = module
 
 
-def pairs_of(given: Any, call: str, name: str) -> list[tuple[Any, Any]]:
+def _pairs_of(given: Any, call: str, name: str) -> list[tuple[Any, Any]]:
     """The items of a mapping, or of an iterable of pairs.
 
+    Args:
+        given: the argument of ``update``.
+        call, name: the names of the class in errors about the argument and about its elements.
+
     Raises:
-        TypeError, ValueError: if it is neither, in the name of ``call.update`` or of ``name``.
+        TypeError, ValueError: if it is neither.
     """
     if not isinstance(given, Iterable):
         raise TypeError(
@@ -280,11 +287,220 @@ def pairs_of(given: Any, call: str, name: str) -> list[tuple[Any, Any]]:
     if isinstance(given, Mapping) or (hasattr(given, "items") and not isinstance(given, list)):
         return list(given.items())
     pairs = []
-    for place, pair in enumerate(given):
+    for i, pair in enumerate(given):
         if not isinstance(pair, Iterable):
-            raise TypeError(f"{name} update sequence element #{place} should be Iterable; is{type(pair).__name__}")
+            raise TypeError(f"{name} update sequence element #{i} should be Iterable; is{type(pair).__name__}")
         entries = tuple(pair)
         if len(entries) != 2:
-            raise ValueError(f"{name} update sequence element #{place} has length {len(entries)}; 2 is required")
+            raise ValueError(f"{name} update sequence element #{i} has length {len(entries)}; 2 is required")
         pairs.append(entries)
     return pairs
+
+
+# ---------------------------------------------------------------- parameters
+
+
+def _as_parameter(value: Any) -> Any:
+    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
+
+
+def _repr_line(key: Any, value: Any, dtype: Any) -> str:
+    if not isinstance(value, Tensor):
+        return f"  ({key}): Object of type: {type(value).__name__}"
+    kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
+    size = "x".join(str(n) for n in value.shape)
+    return f"  ({key}): {kind} containing: [{dtype} of size {size}]"
+
+
+class ParameterList(Module):
+    """A list of parameters and other objects; tensors become parameters.
+
+    Args:
+        values: the initial parameters.
+
+    Example:
+        >>> weights = torch.nn.ParameterList([torch.ones(2), torch.ones(3, 1)])
+        >>> [tuple(p.shape) for p in weights.parameters()]
+        [(2,), (3, 1)]
+    """
+
+    def __init__(self, values: Iterable[Any] | None = None):
+        super().__init__()
+        self._size = 0
+        if values is not None:
+            self.extend(values)
+
+    def _name_at_(self, index: Any) -> str:
+        number = operator.index(index)
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"index {number} is out of range")
+        return str(number % len(self))
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return type(self)(list(self)[index])
+        return getattr(self, self._name_at_(index))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        setattr(self, self._name_at_(index), _as_parameter(value))
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Any]:
+        return (getattr(self, str(i)) for i in range(len(self)))
+
+    def __iadd__(self, values: Iterable[Any]) -> ParameterList:
+        return self.extend(values)
+
+    def append(self, value: Any) -> ParameterList:
+        """Adds a value at the end; returns the list."""
+        setattr(self, str(self._size), _as_parameter(value))
+        self._size += 1
+        return self
+
+    def extend(self, values: Iterable[Any]) -> ParameterList:
+        """Adds values at the end; returns the list.
+
+        Raises:
+            TypeError: if ``values`` is not iterable, or is one tensor.
+        """
+        if not isinstance(values, Iterable) or isinstance(values, Tensor):
+            raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
+        for value in list(values):
+            self.append(value)
+        return self
+
+    def extra_repr(self) -> str:
+        return "\n".join(_repr_line(i, value, getattr(value, "dtype", None)) for i, value in enumerate(self))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("ParameterList should not be called.")
+
+
+class ParameterDict(Module):
+    """A dictionary of parameters and other objects; tensors become parameters.
+
+    Keys are strings, in the order of insertion; those of a mapping are sorted, unless it is an ``OrderedDict``.
+
+    Args:
+        parameters: the initial parameters: a mapping, or pairs.
+    """
+
+    def __init__(self, parameters: Any = None):
+        super().__init__()
+        self._keys: dict[str, None] = {}
+        if parameters is not None:
+            self.update(parameters)
+
+    def _checked_(self, key: Any) -> str:
+        if not isinstance(key, str):
+            raise TypeError(
+                "Index given to ParameterDict cannot be used as a key as it is not a string (type is "
+                f"'{type(key).__name__}'). Open an issue on github if you need non-string keys."
+            )
+        return key
+
+    def __getitem__(self, key: str) -> Any:
+        return getattr(self, self._checked_(key))
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        value = _as_parameter(value)
+        name = self._checked_(key)
+        setattr(self, name, value)
+        self._keys[key] = None
+
+    def __delitem__(self, key: str) -> None:
+        del self._keys[key]
+        delattr(self, self._checked_(key))
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._keys)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
+
+    def copy(self) -> ParameterDict:
+        """Another dictionary with the same values."""
+        return ParameterDict(list(self.items()))
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The value under ``key``, which is set to ``default`` if missing."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def clear(self) -> None:
+        """Removes all entries."""
+        for key in list(self._keys):
+            del self[key]
+
+    def pop(self, key: str) -> Any:
+        """Removes the value under ``key`` and returns it."""
+        value = self[key]
+        del self[key]
+        return value
+
+    def popitem(self) -> tuple[str, Any]:
+        """Removes the last entry, and returns its key and value."""
+        key, _ = self._keys.popitem()
+        self._keys[key] = None
+        return key, self.pop(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value under ``key``, or ``default``."""
+        return self[key] if key in self._keys else default
+
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """A dictionary with ``default`` under each of ``keys``."""
+        return ParameterDict([(key, default) for key in keys])
+
+    def keys(self) -> Iterable[str]:
+        """The keys."""
+        return self._keys.keys()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """Pairs of key and value."""
+        return ((key, self[key]) for key in self._keys)
+
+    def values(self) -> Iterable[Any]:
+        """The values."""
+        return (self[key] for key in self._keys)
+
+    def update(self, parameters: Any) -> None:
+        """Adds or replaces values: those of a mapping, or of pairs.
+
+        Raises:
+            TypeError, ValueError: if it is neither.
+        """
+        pairs = _pairs_of(parameters, "ParametersDict", "ParameterDict")
+        if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
+            pairs.sort(key=operator.itemgetter(0))
+        for key, value in pairs:
+            self[key] = value
+
+    def extra_repr(self) -> str:
+        return "\n".join(_repr_line(k, v, tensor_type(v) if isinstance(v, Tensor) else None) for k, v in self.items())
+
+    def __call__(self, input: Any) -> Any:
+        raise RuntimeError("ParameterDict should not be called.")
+
+    def __or__(self, other: Mapping[str, Any]) -> ParameterDict:
+        merged = self.copy()
+        merged.update(other)
+        return merged
+
+    def __ror__(self, other: Mapping[str, Any]) -> ParameterDict:
+        merged = ParameterDict(other)
+        merged.update(self)
+        return merged
+
+    def __ior__(self, other: Mapping[str, Any]) -> ParameterDict:
+        self.update(other)
+        return self

@@ -10,7 +10,7 @@ from compat._core.tensor.tensor import Tensor
 from compat.nn import functional as F
 from compat.nn import init
 from compat.nn.modules.module import Module
-from compat.nn.modules.utils import _pair, _single, _triple, each_by_its_name, empty
+from compat.nn.modules.utils import _pair, _single, _triple, empty, requalified
 from compat.nn.parameter import Parameter
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
@@ -60,7 +60,7 @@ class _ConvNd(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws the parameters again."""
+        """Redraws the parameters."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
@@ -107,9 +107,9 @@ def _pad_arguments(padding: Any, kernel_size: tuple, dilation: tuple) -> Any:
     return [n for total in totals for n in (total // 2, total - total // 2)]
 
 
-@each_by_its_name("__init__", "forward")
+@requalified("__init__", "forward")
 class _Convolution(_ConvNd):
-    """A convolution over the number of dimensions of ``_tuple``."""
+    """A convolution over as many dimensions as ``_tuple_`` has elements."""
 
     _convolve_: str
 
@@ -162,7 +162,7 @@ class Conv2d(_Convolution):
 
     Args:
         in_channels, out_channels: the numbers of input and output channels.
-        kernel_size: one number, or one for each dimension; so are ``stride``, ``padding`` and ``dilation``.
+        kernel_size: one number, or one for each dimension, like ``stride``, ``padding`` and ``dilation``.
         stride: the step between windows.
         padding: the padding on either side, or ``"valid"`` (none) or ``"same"`` (preserves the size).
         dilation: the step within a window.
@@ -198,7 +198,7 @@ class Conv3d(_Convolution):
     _convolve_ = "conv3d"
 
 
-@each_by_its_name("__init__", "forward")
+@requalified("__init__", "forward")
 class _ConvTransposeNd(_ConvNd):
     """The gradient of a convolution with respect to its input, as a layer."""
 
@@ -228,28 +228,28 @@ class _ConvTransposeNd(_ConvNd):
         )  # fmt: skip
 
     def _output_padding(self, input: Tensor, output_size: Sequence[int] | None) -> tuple:
-        """The padding at the end of each dimension for an output of that size."""
+        """The padding at the end of each dimension for an output of ``output_size``."""
         if output_size is None:
             return self.output_padding
         n = len(self.kernel_size)
-        others = 2 if input.dim() == n + 2 else 1
-        wanted = list(output_size)
-        if len(wanted) == n + others:
-            wanted = wanted[others:]
-        if len(wanted) != n:
+        leading = 2 if input.dim() == n + 2 else 1
+        sizes = list(output_size)
+        if len(sizes) == n + leading:
+            sizes = sizes[leading:]
+        if len(sizes) != n:
             raise ValueError(
-                f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} or {n + others} elements "
-                f"(got {len(wanted)})"
+                f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} or {n + leading} elements "
+                f"(got {len(sizes)})"
             )
-        windows = zip(input.shape[others:], self.stride, self.padding, self.dilation, self.kernel_size)
-        least = [(size - 1) * s - 2 * p + d * (k - 1) + 1 for size, s, p, d, k in windows]
-        most = [size + s - 1 for size, s in zip(least, self.stride)]
-        if any(not low <= size <= high for low, size, high in zip(least, wanted, most)):
+        windows = zip(input.shape[leading:], self.stride, self.padding, self.dilation, self.kernel_size)
+        smallest = [(size - 1) * s - 2 * p + d * (k - 1) + 1 for size, s, p, d, k in windows]
+        largest = [size + s - 1 for size, s in zip(smallest, self.stride)]
+        if any(not low <= size <= high for low, size, high in zip(smallest, sizes, largest)):
             raise ValueError(
-                f"requested an output size of {output_size}, but valid sizes range from {least} to {most} (for an "
-                f"input of {input.size()[2:]})"
+                f"requested an output size of {output_size}, but valid sizes range from {smallest} to {largest} (for "
+                f"an input of {input.size()[2:]})"
             )
-        return tuple(size - low for size, low in zip(wanted, least))
+        return tuple(size - low for size, low in zip(sizes, smallest))
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         output_padding = self._output_padding(input, output_size)

@@ -52,11 +52,11 @@ class Unflatten(Module):
             raise TypeError(
                 f"unflattened_size must be a tuple of ints, but found type {type(unflattened_size).__name__}"
             )
-        for place, size in enumerate(unflattened_size):
+        for i, size in enumerate(unflattened_size):
             if not isinstance(size, int):
                 raise TypeError(
-                    f"unflattened_size must be tuple of ints, but found element of type {type(size).__name__} at pos "
-                    f"{place}"
+                    "unflattened_size must be tuple of ints, but found element of type "
+                    f"{type(size).__name__} at pos {i}"
                 )
         self.dim = dim
         self.unflattened_size = unflattened_size

@@ -16,7 +16,7 @@ class Unfold(Module):
     """The blocks of images, each a column: (batch, channels, height, width) to (batch, channels * block, blocks).
 
     Args:
-        kernel_size: the size of a block, a number or two; so are the next three.
+        kernel_size: the size of a block, one number or two, like the other arguments.
         dilation: the step within a block.
         padding: the zero padding on every side.
         stride: the step between blocks.

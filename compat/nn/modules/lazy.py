@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from typing import Any
 
 from compat._core.transforms.grad_mode import no_grad
@@ -19,7 +18,7 @@ from compat.nn.modules.batchnorm import (
 )
 from compat.nn.modules.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from compat.nn.modules.linear import Linear
-from compat.nn.modules.utils import each_by_its_name, filled
+from compat.nn.modules.utils import filled, requalified
 
 __all__ = [
     "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
@@ -29,6 +28,7 @@ __all__ = [
 
 
 def _parameter(device: Any, dtype: Any) -> Any:
+    # Imported here, for the reason that compat.nn._uninitialized gives.
     from compat.nn._lazy_tensors import UninitializedParameter
 
     return UninitializedParameter(device=device, dtype=dtype)
@@ -41,13 +41,13 @@ def _buffer(device: Any, dtype: Any) -> Any:
 
 
 class LazyModuleMixin:
-    """A base, before ``Module`` in line, of modules with ``UninitializedParameter``s.
+    """A base of modules with ``UninitializedParameter``s, before ``Module`` among the bases.
 
-    The first call, or loading a state, gives them their sizes; the class is then ``cls_to_become``, if there is one.
-    A class defines ``initialize_parameters``, with the arguments of ``forward``.
+    The first call determines their sizes, by ``initialize_parameters``, which a class defines with the arguments of
+    ``forward``; loading a state does, too. After the first call the module's class is ``cls_to_become``.
 
     Attributes:
-        cls_to_become: the class of the initialized module.
+        cls_to_become: the class of the initialized module; None to keep the class.
     """
 
     cls_to_become: type | None = None
@@ -106,14 +106,14 @@ class _Lazy(LazyModuleMixin):
     """A lazy layer whose sizes follow from the number of input features.
 
     Attributes:
-        _counted: the attribute with the number of features; 0 until it is known.
+        _inferred_: the attribute with the number of features; 0 until it is known.
     """
 
-    _counted_: str
+    _inferred_: str
 
     def reset_parameters(self) -> None:
-        """Draws the parameters again, once they have sizes."""
-        if not self.has_uninitialized_params() and getattr(self, self._counted_) != 0:
+        """Redraws the parameters, once they have sizes."""
+        if not self.has_uninitialized_params() and getattr(self, self._inferred_) != 0:
             super().reset_parameters()  # type: ignore[misc]
 
 
@@ -133,7 +133,7 @@ class LazyLinear(_Lazy, Linear):
     __module__ = "compat.nn.modules.linear"
 
     cls_to_become = Linear
-    _counted_ = "in_features"
+    _inferred_ = "in_features"
 
     def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
         super().__init__(0, 0, False)
@@ -162,11 +162,10 @@ class LazyLinear(_Lazy, Linear):
 class _LazyConv(_Lazy):
     """A convolution that infers ``in_channels`` from its first input."""
 
-    _counted_ = "in_channels"
-    _dims_: int
+    _inferred_ = "in_channels"
 
-    def _later_(self: Any, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
-        """Registers an uninitialized parameter or buffer."""
+    def _register_uninitialized_(self: Any, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+        """Registers an uninitialized weight and bias."""
         self.weight = _parameter(device, dtype)
         self.out_channels = out_channels
         if bias:
@@ -178,8 +177,8 @@ class _LazyConv(_Lazy):
         self.in_channels = self._get_in_channels(input)
         if self.in_channels % self.groups != 0:
             raise ValueError("in_channels must be divisible by groups")
-        before, after = self.in_channels, self.out_channels
-        channels = (before, after // self.groups) if self.transposed else (after, before // self.groups)
+        inputs, outputs = self.in_channels, self.out_channels
+        channels = (inputs, outputs // self.groups) if self.transposed else (outputs, inputs // self.groups)
         self.weight.materialize((*channels, *self.kernel_size))
         if self.bias is not None:
             self.bias.materialize((self.out_channels,))
@@ -198,7 +197,7 @@ class _LazyConv(_Lazy):
         return len(self.kernel_size)
 
 
-@each_by_its_name("__init__")
+@requalified("__init__")
 class _LazyConvolution(_LazyConv):
     def __init__(
         self,
@@ -216,10 +215,10 @@ class _LazyConvolution(_LazyConv):
         super().__init__(
             0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device=device, dtype=dtype
         )
-        self._later_(out_channels, bias, device, dtype)
+        self._register_uninitialized_(out_channels, bias, device, dtype)
 
 
-@each_by_its_name("__init__")
+@requalified("__init__")
 class _LazyTransposed(_LazyConv):
     def __init__(
         self,
@@ -239,13 +238,13 @@ class _LazyTransposed(_LazyConv):
             0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device=device,
             dtype=dtype,
         )  # fmt: skip
-        self._later_(out_channels, bias, device, dtype)
+        self._register_uninitialized_(out_channels, bias, device, dtype)
 
 
 class _LazyNorm(_Lazy):
     """A normalization that infers ``num_features`` from its first input."""
 
-    _counted_ = "num_features"
+    _inferred_ = "num_features"
 
     def __init__(
         self: Any,
@@ -281,29 +280,25 @@ class _LazyNorm(_Lazy):
         self.reset_parameters()
 
 
-_DOC = """A ``{0}`` that takes ``{1}`` from its first input; the other arguments are those of ``{0}``."""
+_DOC = """A ``{0}`` that infers ``{1}`` from its first input; the other arguments are those of ``{0}``."""
 
 
-def _made(kind: type, lazy: type) -> Any:
+def _lazy_class(kind: type, lazy: type) -> Any:
     """The lazy class that becomes ``kind``."""
-    doc = _DOC.format(kind.__name__, lazy._counted_)  # type: ignore[attr-defined]
+    doc = _DOC.format(kind.__name__, lazy._inferred_)  # type: ignore[attr-defined]
     names = {"cls_to_become": kind, "__module__": kind.__module__, "__doc__": doc}
-    made = type(f"Lazy{kind.__name__}", (lazy, kind), names)
-    home = sys.modules.get(kind.__module__)
-    if home is not None:  # PyTorch defines it in the module of ``kind``
-        setattr(home, made.__name__, made)
-    return made
+    return type(f"Lazy{kind.__name__}", (lazy, kind), names)
 
 
-LazyConv1d = _made(Conv1d, _LazyConvolution)
-LazyConv2d = _made(Conv2d, _LazyConvolution)
-LazyConv3d = _made(Conv3d, _LazyConvolution)
-LazyConvTranspose1d = _made(ConvTranspose1d, _LazyTransposed)
-LazyConvTranspose2d = _made(ConvTranspose2d, _LazyTransposed)
-LazyConvTranspose3d = _made(ConvTranspose3d, _LazyTransposed)
-LazyBatchNorm1d = _made(BatchNorm1d, _LazyNorm)
-LazyBatchNorm2d = _made(BatchNorm2d, _LazyNorm)
-LazyBatchNorm3d = _made(BatchNorm3d, _LazyNorm)
-LazyInstanceNorm1d = _made(InstanceNorm1d, _LazyNorm)
-LazyInstanceNorm2d = _made(InstanceNorm2d, _LazyNorm)
-LazyInstanceNorm3d = _made(InstanceNorm3d, _LazyNorm)
+LazyConv1d = _lazy_class(Conv1d, _LazyConvolution)
+LazyConv2d = _lazy_class(Conv2d, _LazyConvolution)
+LazyConv3d = _lazy_class(Conv3d, _LazyConvolution)
+LazyConvTranspose1d = _lazy_class(ConvTranspose1d, _LazyTransposed)
+LazyConvTranspose2d = _lazy_class(ConvTranspose2d, _LazyTransposed)
+LazyConvTranspose3d = _lazy_class(ConvTranspose3d, _LazyTransposed)
+LazyBatchNorm1d = _lazy_class(BatchNorm1d, _LazyNorm)
+LazyBatchNorm2d = _lazy_class(BatchNorm2d, _LazyNorm)
+LazyBatchNorm3d = _lazy_class(BatchNorm3d, _LazyNorm)
+LazyInstanceNorm1d = _lazy_class(InstanceNorm1d, _LazyNorm)
+LazyInstanceNorm2d = _lazy_class(InstanceNorm2d, _LazyNorm)
+LazyInstanceNorm3d = _lazy_class(InstanceNorm3d, _LazyNorm)

@@ -12,7 +12,7 @@ _Policy = Literal["accurate", "balanced", "compact", "auto"]
 
 @dataclass(frozen=True)
 class LinearCrossEntropyOptions:
-    """Options to compute the scores of all classes in chunks; ignored, since XLA plans the whole program.
+    """Options to compute the logits of all classes in chunks; ignored, since XLA schedules the whole program.
 
     Args:
         allow_retain_graph: whether the graph can be traversed twice.

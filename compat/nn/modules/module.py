@@ -19,7 +19,6 @@ from compat.nn.modules._hooks import (
     register_module_full_backward_pre_hook,
 )
 from compat.nn.modules._registration import (
-    announced,
     forward_missing,
     on_buffer,
     on_module,
@@ -27,12 +26,13 @@ from compat.nn.modules._registration import (
     register_module_buffer_registration_hook,
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
+    run_hooks,
     set_buffer,
     uninitialized,
 )
 from compat.nn.modules._state_dict import EXTRA_STATE as _EXTRA_STATE_KEY_SUFFIX
 from compat.nn.modules._state_dict import State, _IncompatibleKeys
-from compat.nn.modules._to import NO_DATA, applied, emptied
+from compat.nn.modules._to import NO_DATA, apply_to, empty_on
 from compat.nn.modules.utils import parse_to, typename
 from compat.nn.parameter import Buffer, Parameter
 
@@ -44,7 +44,7 @@ __all__ = [
     "register_module_full_backward_pre_hook", "register_module_module_registration_hook",
     "register_module_parameter_registration_hook",
 ]  # fmt: skip
-# The names of the registries in PyTorch, which programs use.
+# The registries under their names in PyTorch, which programs use.
 _global_buffer_registration_hooks, _global_module_registration_hooks = on_buffer, on_module
 _global_parameter_registration_hooks = on_parameter
 
@@ -86,13 +86,13 @@ class Module(Hooks, State):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init and (args or kwargs):
-            fault = (
+            error = (
                 f"got an unexpected keyword argument '{next(iter(kwargs))}'"
                 if kwargs
                 else f"takes 1 positional argument but {len(args) + 1} were given"
             )
-            raise TypeError(f"{type(self).__name__}.__init__() {fault}")
-        self.__dict__.update(_fresh())
+            raise TypeError(f"{type(self).__name__}.__init__() {error}")
+        self.__dict__.update(_initial_attributes())
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
@@ -118,7 +118,7 @@ class Module(Hooks, State):
             raise TypeError(
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
-        self._buffers[name] = announced(on_buffer, self, name, tensor)
+        self._buffers[name] = run_hooks(on_buffer, self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -148,7 +148,7 @@ class Module(Hooks, State):
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
                 f"To express '{name}' as a function of another Tensor, compute the value in the forward() method."
             )
-        self._parameters[name] = announced(on_parameter, self, name, param)
+        self._parameters[name] = run_hooks(on_parameter, self, name, param)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Adds a submodule.
@@ -159,7 +159,7 @@ class Module(Hooks, State):
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{typename(module)} is not a Module subclass")
         self._check_name_("module", name, self._modules)
-        self._modules[name] = announced(on_module, self, name, module)
+        self._modules[name] = run_hooks(on_module, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """An alias of ``add_module``."""
@@ -186,23 +186,23 @@ class Module(Hooks, State):
 
     def __setattr__(self, name: str, value: Any) -> None:
         held = self.__dict__
-        for kind, table, subject, register, announce in _ASSIGNED:
+        for kind, table, subject, register, hooks in _REGISTRIES:
             if isinstance(value, kind):
                 if table not in held:
                     raise uninitialized(subject)
                 if kind is not Buffer:
-                    self._forget_(name, table)
+                    self._remove_name_(name, table)
                 register(self, name, value)
                 return
             if table in held and name in held[table]:
                 if value is not None and not (table == "_buffers" and isinstance(value, Tensor)):
                     what, wanted = _WANTED[table]
                     raise TypeError(f"cannot assign '{typename(value)}' as {what} '{name}' ({wanted} or None expected)")
-                held[table][name] = announced(announce, self, name, value)
+                held[table][name] = run_hooks(hooks, self, name, value)
                 return
         super().__setattr__(name, value)
 
-    def _forget_(self, name: str, keep: str) -> None:
+    def _remove_name_(self, name: str, keep: str) -> None:
         """Removes the name from all registries."""
         held = self.__dict__
         for table in (held, *(held[t] for t in _TABLES if t != keep)):
@@ -224,7 +224,7 @@ class Module(Hooks, State):
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(
-            {name: value for name, value in _fresh().items() if name not in _TABLES and name != "training"}
+            {name: value for name, value in _initial_attributes().items() if name not in _TABLES and name != "training"}
         )
         self.__dict__.update(state)
 
@@ -393,7 +393,7 @@ class Module(Hooks, State):
             if parameter is None:
                 continue
             with no_grad():
-                self._parameters[name] = applied(parameter, fn, f"{self._get_name()}.{name}")
+                self._parameters[name] = apply_to(parameter, fn, f"{self._get_name()}.{name}")
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
@@ -405,8 +405,8 @@ class Module(Hooks, State):
         A dtype applies only to floating-point and complex tensors.
 
         Raises:
-            TypeError: for a dtype that is neither.
-            RuntimeError: for ``copy``.
+            TypeError: for an integer or bool dtype.
+            RuntimeError: for ``copy=True``.
         """
         to = parse_to(args, kwargs)
         if to.copy:
@@ -460,7 +460,7 @@ class Module(Hooks, State):
 
     def to_empty(self: Self, *, device: Any, recurse: bool = True) -> Self:
         """Moves parameters and buffers to a device without copying their values."""
-        return self._apply(lambda t: emptied(t, device), recurse=recurse)
+        return self._apply(lambda t: empty_on(t, device), recurse=recurse)
 
     def share_memory(self: Self) -> Self:
         """Moves parameters and buffers to shared memory: see ``Tensor.share_memory_``."""
@@ -484,7 +484,7 @@ class Module(Hooks, State):
         return self.train(False)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Has no effect, as repeated windows are compiled in any case; ``torch.compile`` does more."""
+        """Has no effect: recurring windows of operations are compiled in any case. ``torch.compile`` compiles calls."""
 
     def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
         """Sets ``requires_grad`` of all parameters; returns the module."""
@@ -520,8 +520,8 @@ class Module(Hooks, State):
         return f"{self._get_name()}({body})"
 
 
-def _fresh() -> dict[str, Any]:
-    """The attributes of a module without registered values."""
+def _initial_attributes() -> dict[str, Any]:
+    """The attributes of a new module."""
     return {
         "training": True,
         "_parameters": {},
@@ -553,12 +553,12 @@ _WANTED = {
 
 
 def _set_module(module: Module, name: str, value: Module) -> None:
-    module._modules[name] = announced(on_module, module, name, value)
+    module._modules[name] = run_hooks(on_module, module, name, value)
 
 
-#: By kind of value: its registry, its name in errors before there is one, the registering method, the hooks; in the
-#: order of lookup on assignment.
-_ASSIGNED: tuple[tuple[Any, str, str, Callable[..., None], OrderedDict], ...] = (
+#: By type of value, in the order of lookup on assignment: its registry, its name in the error before
+#: ``Module.__init__``, the function that registers it, the hooks.
+_REGISTRIES: tuple[tuple[Any, str, str, Callable[..., None], OrderedDict], ...] = (
     (Parameter, "_parameters", "parameters", Module.register_parameter, on_parameter),
     (Module, "_modules", "module", _set_module, on_module),
     (Buffer, "_buffers", "buffer", set_buffer, on_buffer),

@@ -10,7 +10,7 @@ from compat.nn import functional as F
 from compat.nn import init
 from compat.nn.modules import _functions
 from compat.nn.modules.module import Module
-from compat.nn.modules.utils import described, each_by_its_name, empty
+from compat.nn.modules.utils import described, empty, requalified
 from compat.nn.parameter import Parameter
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
@@ -20,9 +20,9 @@ def _shape(normalized_shape: Any) -> tuple[int, ...]:
     return (int(normalized_shape),) if isinstance(normalized_shape, numbers.Integral) else tuple(normalized_shape)
 
 
-def _register(module: Module, shape: tuple[int, ...], device: Any, dtype: Any, **wanted: bool) -> None:
-    for name, want in wanted.items():
-        module.register_parameter(name, Parameter(empty(shape, device, dtype)) if want else None)
+def _register(module: Module, shape: tuple[int, ...], device: Any, dtype: Any, **enabled: bool) -> None:
+    for name, has_parameter in enabled.items():
+        module.register_parameter(name, Parameter(empty(shape, device, dtype)) if has_parameter else None)
 
 
 class _Affine(Module):
@@ -176,7 +176,7 @@ class GroupNorm(_Affine):
         return f"{channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
-@each_by_its_name("__init__")
+@requalified("__init__")
 class _ResponseNorm(Module):
     """Normalization over neighbouring channels; the arguments are described at ``LocalResponseNorm``."""
 
@@ -196,7 +196,7 @@ class LocalResponseNorm(_ResponseNorm):
 
     Args:
         size: the number of neighbouring channels.
-        alpha, beta, k: as above.
+        alpha, beta, k: the constants of the formula.
 
     Example:
         >>> torch.nn.LocalResponseNorm(2)(torch.ones(1, 4, 3)).shape
@@ -210,11 +210,11 @@ class LocalResponseNorm(_ResponseNorm):
 class CrossMapLRN2d(_ResponseNorm):
     """The input divided by ``(k + alpha * sum of the squares in size channels / size) ** beta``, as in Lua Torch.
 
-    ``LocalResponseNorm`` is the one to use: here the first channel counts for all, and gradients are not quite right.
+    Prefer ``LocalResponseNorm``: here the square of the first channel is in all sums, and gradients are approximate.
 
     Args:
         size: the number of channels.
-        alpha, beta, k: as above.
+        alpha, beta, k: the constants of the formula.
 
     Raises:
         ValueError: for an input that is not (batch, channels, height, width).

@@ -8,7 +8,7 @@ from typing import Any
 from compat._core.tensor.tensor import Tensor
 from compat.nn import functional as F
 from compat.nn.modules.module import Module
-from compat.nn.modules.utils import _pair, _quadruple, each_by_its_name, ntuple
+from compat.nn.modules.utils import _pair, _quadruple, ntuple, requalified
 
 __all__ = [
     "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d",
@@ -19,7 +19,7 @@ __all__ = [
 _sextuple = ntuple(6, "_sextuple")
 
 
-@each_by_its_name("__init__")
+@requalified("__init__")
 class _Pad(Module):
     """Pads each dimension before and after, the last dimension first.
 
@@ -41,7 +41,7 @@ class _Pad(Module):
         return str(self.padding)
 
 
-@each_by_its_name("__init__")
+@requalified("__init__")
 class _ConstantPadNd(Module):
     """Pads each dimension with a constant before and after, the last dimension first."""
 
@@ -63,7 +63,7 @@ class ConstantPad1d(_ConstantPadNd):
     """Adds ``value`` before and after the last dimension.
 
     Args:
-        padding: how much before and after, or one number for both.
+        padding: the sizes before and after, or one number for both.
         value: the padding value.
 
     Example:
@@ -104,7 +104,7 @@ class ConstantPad3d(_ConstantPadNd):
     _tuple_ = staticmethod(_sextuple)
 
 
-@each_by_its_name("__init__")
+@requalified("__init__")
 class _ZeroPad:
     def __init__(self, padding: Any):
         super().__init__(padding, 0.0)  # type: ignore[call-arg]
@@ -117,7 +117,7 @@ class ZeroPad1d(_ZeroPad, ConstantPad1d):
     """Adds zeros before and after the last dimension.
 
     Args:
-        padding: how much before and after, or one number for both.
+        padding: the sizes before and after, or one number for both.
 
     Example:
         >>> torch.nn.ZeroPad1d((1, 2))(torch.tensor([1.0, 2.0]))
@@ -195,7 +195,7 @@ class ReplicationPad1d(_Pad):
     """Repeats the ends of the last dimension.
 
     Args:
-        padding: how much before and after, or one number for both.
+        padding: the sizes before and after, or one number for both.
 
     Example:
         >>> torch.nn.ReplicationPad1d((2, 1))(torch.tensor([[1.0, 2.0, 3.0]]))

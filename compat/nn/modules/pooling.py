@@ -1,22 +1,24 @@
-"""Pooling layers: reductions over windows of the input."""
+"""Pooling layers, which reduce windows of the input, and max unpooling."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from compat._core.tensor.tensor import Tensor
+from compat._operators.spatial import each
 from compat.nn import functional as F
 from compat.nn.modules.module import Module
-from compat.nn.modules.utils import _pair, _single, _triple, described, each_by_its_name
+from compat.nn.modules.utils import _pair, _single, _triple, described, requalified
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d",
-    "MaxPool1d", "MaxPool2d", "MaxPool3d",
+    "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d",
+    "MaxUnpool3d",
 ]  # fmt: skip
 
 
-@each_by_its_name("forward")
+@requalified("forward")
 class _MaxPoolNd(Module):
     """The maximum of every window; its arguments are described at ``MaxPool2d``."""
 
@@ -69,7 +71,7 @@ class MaxPool2d(_MaxPoolNd):
     """The maximum of every window of (batch, channels, height, width), or of the same without batch.
 
     Args:
-        kernel_size: the window size, one number, or one per dimension; so are the next three.
+        kernel_size: the window size, one number or one per dimension, like ``stride``, ``padding`` and ``dilation``.
         stride: the step between windows; by default the window size.
         padding: the padding with minus infinity on either side.
         dilation: the step within a window.
@@ -100,9 +102,9 @@ class AvgPool1d(Module):
     """The mean of every window of (batch, channels, length).
 
     Args:
-        kernel_size, stride, padding: as for ``MaxPool2d``; zeros are added.
+        kernel_size, stride, padding: as for ``MaxPool2d``, padded with zeros.
         ceil_mode: whether the last window may exceed the end.
-        count_include_pad: whether the added zeros count.
+        count_include_pad: whether the padding counts in the mean.
 
     Example:
         >>> torch.nn.AvgPool1d(2)(torch.tensor([[1.0, 3.0, 2.0, 0.0]]))
@@ -131,7 +133,7 @@ class AvgPool1d(Module):
         return described(self, "kernel_size", "stride", "padding")
 
 
-@each_by_its_name("__init__", "forward")
+@requalified("__init__", "forward")
 class _AvgPoolNd(Module):
     """The mean of every window; its arguments are described at ``AvgPool2d``."""
 
@@ -173,8 +175,8 @@ class AvgPool2d(_AvgPoolNd):
     """The mean of every window of (batch, channels, height, width), or of the same without batch.
 
     Args:
-        kernel_size, stride, padding, ceil_mode: as for ``MaxPool2d``; zeros are added.
-        count_include_pad: whether the added zeros count.
+        kernel_size, stride, padding, ceil_mode: as for ``MaxPool2d``, padded with zeros.
+        count_include_pad: whether the padding counts in the mean.
         divisor_override: a divisor in place of the number of elements.
 
     Example:
@@ -196,7 +198,7 @@ class AvgPool3d(_AvgPoolNd):
     _pool_ = "avg_pool3d"
 
 
-@each_by_its_name("forward")
+@requalified("forward")
 class _AdaptiveAvgPoolNd(Module):
     """Means of adaptive windows for an output of ``output_size``; None keeps a dimension's size."""
 
@@ -255,7 +257,7 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     _pool_ = "adaptive_avg_pool3d"
 
 
-@each_by_its_name("forward")
+@requalified("forward")
 class _AdaptiveMaxPoolNd(Module):
     """Maxima of adaptive windows for an output of ``output_size``."""
 
@@ -318,7 +320,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     _pool_ = "adaptive_max_pool3d"
 
 
-@each_by_its_name("__init__", "forward")
+@requalified("__init__", "forward")
 class _FractionalMaxPoolNd(Module):
     """The maximum of every randomly spaced window; see ``FractionalMaxPool2d``."""
 
@@ -359,8 +361,8 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
 
     Args:
         kernel_size: the window size; a number or one per dimension.
-        output_size: the output size, or
-        output_ratio: its ratio to the input size, between 0 and 1.
+        output_size: the output size; None if ``output_ratio`` is given.
+        output_ratio: the ratio of output and input size, between 0 and 1.
         return_indices: whether to return the indices of the maxima, too.
 
     Raises:
@@ -385,3 +387,118 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
     """
 
     _n_ = 3
+
+
+@requalified("__init__", "forward")
+class _MaxUnpoolNd(Module):
+    """The partial inverse of max pooling; its arguments are described at ``MaxUnpool2d``."""
+
+    _n_: int
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0):
+        super().__init__()
+        self.kernel_size = each(kernel_size, self._n_)
+        self.stride = each(stride if stride is not None else kernel_size, self._n_)
+        self.padding = each(padding, self._n_)
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        unpool = getattr(F, f"max_unpool{self._n_}d")
+        return unpool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+    def extra_repr(self) -> str:
+        return described(self, "kernel_size", "stride", "padding")
+
+
+class MaxUnpool1d(_MaxUnpoolNd):
+    """The partial inverse of ``MaxPool1d``, of (batch, channels, length); see ``MaxUnpool2d``.
+
+    Example:
+        >>> torch.nn.MaxUnpool1d(2)(torch.tensor([[3.0]]), torch.tensor([[1]]))
+        tensor([[0., 3.]])
+    """
+
+    _n_ = 1
+
+
+class MaxUnpool2d(_MaxUnpoolNd):
+    """The partial inverse of ``MaxPool2d``: maxima at the positions given by ``return_indices``, zeros elsewhere.
+
+    Args:
+        kernel_size, stride, padding: those of the pooling.
+
+    Example:
+        >>> values, indices = torch.nn.MaxPool2d(2, return_indices=True)(torch.arange(4.0).reshape(1, 1, 2, 2))
+        >>> torch.nn.MaxUnpool2d(2)(values, indices)
+        tensor([[[[0., 0.],
+                  [0., 3.]]]])
+    """
+
+    _n_ = 2
+
+
+class MaxUnpool3d(_MaxUnpoolNd):
+    """The partial inverse of ``MaxPool3d``, of (batch, channels, depth, height, width); see ``MaxUnpool2d``.
+
+    Example:
+        >>> torch.nn.MaxUnpool3d(2)(torch.ones(1, 1, 1, 1), torch.zeros(1, 1, 1, 1, dtype=torch.int64)).shape
+        torch.Size([1, 2, 2, 2])
+    """
+
+    _n_ = 3
+
+
+@requalified("forward")
+class _LPPoolNd(Module):
+    """The norm of every window; its arguments are described at ``LPPool2d``."""
+
+    _pool_: str
+
+    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False):
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input: Tensor) -> Tensor:
+        return getattr(F, self._pool_)(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+    def extra_repr(self) -> str:
+        return described(self, "norm_type", "kernel_size", "stride", "ceil_mode")
+
+
+class LPPool1d(_LPPoolNd):
+    """The norm of every window of (batch, channels, length); see ``LPPool2d``.
+
+    Example:
+        >>> torch.nn.LPPool1d(2, 2)(torch.tensor([[3.0, 4.0]]))
+        tensor([[5.]])
+    """
+
+    _pool_ = "lp_pool1d"
+
+
+class LPPool2d(_LPPoolNd):
+    """The norm of every window of (batch, channels, height, width).
+
+    Args:
+        norm_type: the order of the norm.
+        kernel_size, stride, ceil_mode: as for ``MaxPool2d``.
+
+    Example:
+        >>> torch.nn.LPPool2d(2, 2)(torch.ones(1, 1, 2, 2))
+        tensor([[[[2.]]]])
+    """
+
+    _pool_ = "lp_pool2d"
+
+
+class LPPool3d(_LPPoolNd):
+    """The norm of every window of (batch, channels, depth, height, width); see ``LPPool2d``.
+
+    Example:
+        >>> torch.nn.LPPool3d(2, 2)(torch.ones(1, 4, 4, 4)).shape
+        torch.Size([1, 2, 2, 2])
+    """
+
+    _pool_ = "lp_pool3d"

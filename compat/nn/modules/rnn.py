@@ -13,7 +13,7 @@ from compat._core.types.errors import warn
 from compat.nn import init
 from compat.nn._packed_sequence import PackedSequence
 from compat.nn.modules.module import Module
-from compat.nn.modules.utils import each_by_its_name, empty, filled
+from compat.nn.modules.utils import empty, filled, requalified
 from compat.nn.parameter import Parameter
 from funcgrad.core.errors import explained
 
@@ -56,7 +56,7 @@ def _check_sizes(input_size: Any, hidden_size: Any, num_layers: int, proj_size: 
         raise ValueError("proj_size has to be smaller than hidden_size")
 
 
-@each_by_its_name("forward")
+@requalified("forward")
 class RNNBase(Module):
     """Base of ``RNN``, ``LSTM`` and ``GRU``: parameters, and checks of inputs.
 
@@ -65,8 +65,8 @@ class RNNBase(Module):
         input_size: the size of the input at each step.
         hidden_size: the size of the hidden state.
         num_layers: the number of layers; each gets the states of the previous one.
-        bias: whether there are biases.
-        batch_first: inputs and outputs are (batch, steps, size) rather than (steps, batch, size).
+        bias: whether to add biases.
+        batch_first: whether inputs and outputs are (batch, steps, size) rather than (steps, batch, size).
         dropout: the probability of dropout after each layer but the last.
         bidirectional: whether each layer runs in both directions, with concatenated outputs.
         proj_size: the size of the projection of an LSTM's states; 0 for none.
@@ -178,7 +178,7 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def reset_parameters(self) -> None:
-        """Draws the parameters again."""
+        """Redraws the parameters."""
         _draw(self)
 
     # ---------------------------------------------------------------- checks
@@ -313,8 +313,8 @@ def _refuse_projection(kwargs: dict[str, Any]) -> None:
 class RNN(RNNBase):
     """Layers of ``h = tanh(x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh)``, or ``relu``, over sequences.
 
-    Arguments are those of ``RNNBase`` without the mode, and after ``num_layers`` there is ``nonlinearity``, ``"tanh"``
-    or ``"relu"``.
+    Arguments are those of ``RNNBase`` without the mode, with ``nonlinearity``, ``"tanh"`` or ``"relu"``, after
+    ``num_layers``.
 
     Example:
         >>> out, h = torch.nn.RNN(3, 4, num_layers=2)(torch.ones(5, 2, 3))
@@ -337,8 +337,8 @@ class RNN(RNNBase):
 class GRU(RNNBase):
     """Layers of gated recurrent units over sequences; arguments are those of ``RNNBase`` without the mode.
 
-    Source: K. Cho et al., "Learning phrase representations using RNN encoder-decoder", EMNLP 2014; the reset gate is
-    applied to the state's share after its product with the weights.
+    Source: K. Cho et al., "Learning phrase representations using RNN encoder-decoder", EMNLP 2014; the reset gate
+    multiplies the product of the state and its weights.
 
     Example:
         >>> out, h = torch.nn.GRU(3, 4, batch_first=True, bidirectional=True)(torch.ones(5, 2, 3))
@@ -401,7 +401,7 @@ class RNNCellBase(Module):
 
     Args:
         input_size, hidden_size: the sizes of an input and of a state.
-        bias: whether there are biases.
+        bias: whether to add biases.
         num_chunks: the number of gates.
     """
 
@@ -432,7 +432,7 @@ class RNNCellBase(Module):
         return text if nonlinearity == "tanh" else f"{text}, nonlinearity={nonlinearity}"
 
     def reset_parameters(self) -> None:
-        """Draws the parameters again."""
+        """Redraws the parameters."""
         _draw(self)
 
     def _checked_(self, input: Any, states: Any, names: Any) -> tuple[Any, Any, bool]:
@@ -463,7 +463,7 @@ class RNNCell(RNNCellBase):
     """One step of an ``RNN``.
 
     Args:
-        input_size, hidden_size, bias: as there.
+        input_size, hidden_size, bias: as for ``RNN``.
         nonlinearity: ``"tanh"`` or ``"relu"``.
 
     Example:

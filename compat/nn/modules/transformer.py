@@ -17,14 +17,14 @@ from compat._operators.create.factories import full
 from compat._operators.nn.multi_head import canonical_mask, none_or_dtype
 from compat.nn import functional as F
 from compat.nn import init
-from compat.nn.modules._multihead_attention import MultiheadAttention, recorded
+from compat.nn.modules._multihead_attention import MultiheadAttention, is_recorded
 from compat.nn.modules.activation import GELU, ReLU
 from compat.nn.modules.container import ModuleList
 from compat.nn.modules.dropout import Dropout
 from compat.nn.modules.linear import Linear
 from compat.nn.modules.module import Module
 from compat.nn.modules.normalization import LayerNorm
-from compat.nn.modules.utils import each_by_its_name
+from compat.nn.modules.utils import requalified
 
 __all__ = [
     "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
@@ -61,14 +61,14 @@ def _get_activation_fn(given: str | Callable[[Tensor], Tensor]) -> Callable[[Ten
     return getattr(F, given)
 
 
-@each_by_its_name("__init__")
+@requalified("__init__")
 class _Layer(Module):
     """Base of encoder and decoder layers: self-attention and the feed-forward network.
 
     Each attention, and the feed-forward network, has a separate normalization and dropout, numbered from 1.
 
     Attributes:
-        _attentions: the names of its attentions.
+        _attentions_: the names of its attentions.
     """
 
     self_attn: Any
@@ -80,17 +80,17 @@ class _Layer(Module):
         layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
         device: Any = None, dtype: Any = None,
     ):  # fmt: skip
-        made: dict[str, Any] = dict(bias=bias, device=device, dtype=dtype)
+        common: dict[str, Any] = dict(bias=bias, device=device, dtype=dtype)
         super().__init__()
         for name in self._attentions_:
-            setattr(self, name, MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **made))
-        self.linear1 = Linear(d_model, dim_feedforward, **made)
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **common))
+        self.linear1 = Linear(d_model, dim_feedforward, **common)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, **made)
+        self.linear2 = Linear(dim_feedforward, d_model, **common)
         self.norm_first = norm_first
         numbers = range(1, len(self._attentions_) + 2)
         for i in numbers:
-            setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, **made))
+            setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, **common))
         for i in numbers:
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = _get_activation_fn(activation)
@@ -141,7 +141,7 @@ class TransformerEncoderLayer(_Layer):
         return 2 if self.activation == F.gelu or isinstance(self.activation, GELU) else 0
 
     def __getstate__(self) -> dict[str, Any]:
-        # In PyTorch it is an attribute, so that a pickled layer needs it there.
+        # PyTorch's is an instance attribute, which it expects in a pickled layer.
         return {**self.__dict__, "activation_relu_or_gelu": self.activation_relu_or_gelu}
 
     def forward(
@@ -160,7 +160,7 @@ class TransformerEncoderLayer(_Layer):
         return self.norm2(x + self._ff_block(x))
 
     def _tensors_(self) -> list[Any]:
-        """The tensors that PyTorch's fused function for this layer takes."""
+        """The tensors that PyTorch's fused operator for this layer takes."""
         attention = self.self_attn
         layers = (self.norm1, self.norm2, self.linear1, self.linear2)
         return [
@@ -190,14 +190,14 @@ class TransformerDecoderLayer(_Layer):
         tgt_is_causal: bool = False, memory_is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
         """The output, of the size of ``tgt``; masks as for ``MultiheadAttention``."""
-        own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
-        other = (memory_mask, memory_key_padding_mask, memory_is_causal)
+        of_self = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+        of_memory = (memory_mask, memory_key_padding_mask, memory_is_causal)
         if self.norm_first:
-            x = tgt + self._sa_block(self.norm1(tgt), *own)
-            x = x + self._mha_block(self.norm2(x), memory, *other)
+            x = tgt + self._sa_block(self.norm1(tgt), *of_self)
+            x = x + self._mha_block(self.norm2(x), memory, *of_memory)
             return x + self._ff_block(self.norm3(x))
-        x = self.norm1(tgt + self._sa_block(tgt, *own))
-        x = self.norm2(x + self._mha_block(x, memory, *other))
+        x = self.norm1(tgt + self._sa_block(tgt, *of_self))
+        x = self.norm2(x + self._mha_block(x, memory, *of_memory))
         return self.norm3(x + self._ff_block(x))
 
     def _mha_block(
@@ -241,7 +241,7 @@ class TransformerEncoder(Module):
         num_layers: the number of layers.
         norm: a module applied to the output.
         enable_nested_tensor: whether, in inference, the output is zero at the padding.
-        mask_check: whether that holds only for padding at the end.
+        mask_check: whether to do so only if the padding of every sequence is at its end.
 
     Example:
         >>> layer = torch.nn.TransformerEncoderLayer(8, 2, dim_feedforward=16, batch_first=True)
@@ -286,10 +286,10 @@ class TransformerEncoder(Module):
         first = self.layers[0]
         if not self.use_nested_tensor or first.training or src.dim() != 3 or padding is None or mask is not None:
             return None
-        if recorded([src, *first._tensors_()]):
+        if is_recorded([src, *first._tensors_()]):
             return None
         hidden = padding != 0
-        if self.mask_check:  # only where the padding of each row is at its end; a tensor, so that traces can have it
+        if self.mask_check:  # computed as a tensor, so that it can be traced
             hidden = hidden & ~(hidden[:, :-1] & ~hidden[:, 1:]).any()
         return hidden
 
@@ -354,11 +354,11 @@ class Transformer(Module):
     ):  # fmt: skip
         super().__init__()
         of_layer = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias)
-        made: dict[str, Any] = dict(device=device, dtype=dtype)
+        factory: dict[str, Any] = dict(device=device, dtype=dtype)
 
         def stack(kind: Any, layer: Any, count: int) -> Any:
-            one = layer(*of_layer, **made)
-            return kind(one, count, LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made))
+            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory)
+            return kind(layer(*of_layer, **factory), count, norm)
 
         if custom_encoder is None:
             custom_encoder = stack(TransformerEncoder, TransformerEncoderLayer, num_encoder_layers)

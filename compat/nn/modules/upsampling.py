@@ -15,11 +15,11 @@ __all__ = [
 
 
 class Upsample(Module):
-    """The input resized; the arguments are those of ``interpolate``.
+    """Resizes the input, as ``interpolate`` does.
 
     Args:
-        size: the output size, a number or one per dimension after batch and channels; or
-        scale_factor: the ratio of output and input size, likewise.
+        size: the output size, one number or one per dimension after batch and channels; None with ``scale_factor``.
+        scale_factor: the ratio of output and input size, one number or one per dimension.
         mode: ``nearest``, ``linear``, ``bilinear``, ``bicubic`` or ``trilinear``.
         align_corners: whether the corner elements stay aligned.
         recompute_scale_factor: whether to use the ratio of the sizes instead of ``scale_factor``.
@@ -57,16 +57,15 @@ class Upsample(Module):
         )
 
     def extra_repr(self) -> str:
-        what = "size" if self.scale_factor is None else "scale_factor"
-        return f"{what}={getattr(self, what)!r}, mode={self.mode!r}"
+        return described(self, "size" if self.scale_factor is None else "scale_factor", "mode")
 
 
 class UpsamplingNearest2d(Upsample):
     """``Upsample`` with the mode ``nearest``, for images.
 
     Args:
-        size: the output height and width.
-        scale_factor: or their ratio to the input's.
+        size: the output height and width; None with ``scale_factor``.
+        scale_factor: the ratio of output and input size.
 
     Example:
         >>> torch.nn.UpsamplingNearest2d(scale_factor=2)(torch.ones(1, 1, 2, 2)).shape
@@ -81,8 +80,8 @@ class UpsamplingBilinear2d(Upsample):
     """``Upsample`` with the mode ``bilinear`` and aligned corners, for images.
 
     Args:
-        size: the output height and width.
-        scale_factor: or their ratio to the input's.
+        size: the output height and width; None with ``scale_factor``.
+        scale_factor: the ratio of output and input size.
 
     Example:
         >>> torch.nn.UpsamplingBilinear2d(size=(3, 5))(torch.ones(1, 1, 2, 2)).shape

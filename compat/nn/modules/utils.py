@@ -73,7 +73,7 @@ class Destination(NamedTuple):
 
 
 def parse_to(args: tuple, kwargs: dict) -> Destination:
-    """The arguments of ``to``: a device and a dtype, a dtype, or a tensor to be like, and options.
+    """The arguments of ``to``: a device and a dtype, a dtype, or a tensor with both, and options.
 
     Raises:
         TypeError: if they are none of these.
@@ -93,9 +93,9 @@ def parse_to(args: tuple, kwargs: dict) -> Destination:
         "tensor": (Tensor,),
     }
     known = {*names, "memory_format"}
-    fits = len(args) <= len(names) and not (given.keys() & kwargs.keys()) and kwargs.keys() <= known
+    valid = len(args) <= len(names) and not (given.keys() & kwargs.keys()) and kwargs.keys() <= known
     given |= kwargs
-    if not fits or not all(v is None or isinstance(v, kinds.get(k, (bool,))) for k, v in given.items()):
+    if not valid or not all(v is None or isinstance(v, kinds.get(k, (bool,))) for k, v in given.items()):
         shown = [typename(a) for a in args] + [f"{k}={typename(v)}" for k, v in kwargs.items()]
         raise TypeError(_TO.format(", ".join(shown) + (", " if kwargs and not args else "")))
     like = given.pop("tensor", None)
@@ -111,15 +111,16 @@ def described(module: Any, *names: str) -> str:
     return ", ".join(f"{name}={getattr(module, name)!r}" for name in names)
 
 
-def each_by_its_name(*names: str) -> Callable[[type], Any]:
-    """A decorator that gives each layer copies of shared methods under its own name, which Python uses in errors about
-    arguments.
+def requalified(*names: str) -> Callable[[type], Any]:
+    """A decorator of a base class that gives each subclass copies of methods with the subclass in their qualified name.
+
+    Python's errors about arguments contain that name.
 
     Args:
-        names: the names of the functions.
+        names: the names of the methods.
 
     Example:
-        >>> @each_by_its_name("forward")
+        >>> @requalified("forward")
         ... class Base:
         ...     def forward(self, x):
         ...         return x
@@ -145,13 +146,15 @@ def each_by_its_name(*names: str) -> Callable[[type], Any]:
 
 
 def _renamed(function: Any, name: str) -> Any:
-    scope = vars(sys.modules[function.__module__])
-    made: Any = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
-    made.__kwdefaults__ = function.__kwdefaults__
-    update_wrapper(made, function)
-    made.__qualname__ = name
-    del made.__wrapped__
-    return made
+    namespace = vars(sys.modules[function.__module__])
+    copy: Any = FunctionType(
+        function.__code__, namespace, function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    update_wrapper(copy, function)
+    copy.__qualname__ = name
+    del copy.__wrapped__
+    return copy
 
 
 def filled(size: Iterable[int], value: float, device: Any = None, dtype: Any = None) -> Tensor:
@@ -174,7 +177,7 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
     if metadata is None:
         return
     for key in list(metadata):
-        # The module itself is listed as "", one below it without the dot at the end.
+        # Its keys are names of modules, "" for the module itself, without the dot at the end of the prefix.
         if key == prefix.removesuffix(".") or key.startswith(prefix):
             value = metadata.pop(key)
             if key or not prefix:

@@ -1,4 +1,4 @@
-"""``torch.nn.parallel``: modules in several processes, and on several GPUs, which are not supported."""
+"""``torch.nn.parallel``: modules in several processes; several GPUs in one process are not supported."""
 
 from compat.nn.parallel import data_parallel as _module, distributed
 from compat.nn.parallel.data_parallel import DataParallel, data_parallel

@@ -1,9 +1,9 @@
 """Gradients averaged over processes in buckets, during the backward pass.
 
-Parameters are put into buckets in reverse order, which is about the order of their gradients in backward. When
-the last gradient of a bucket is computed, a thread of the group sums the bucket over the processes, while the
-backward pass continues; at its end the averages are written into ``grad``. Buckets are exchanged in order, so that
-all processes exchange the same ones. The recorded operations of the backward pass are run bucket by bucket.
+Buckets contain parameters in reverse order, which approximates the order in which backward computes gradients. When
+all gradients of a bucket are computed, a thread of the group sums the bucket over the processes, while the backward
+pass continues; at its end the averages are written into ``grad``. Buckets are exchanged in order, so that all
+processes exchange the same ones. The deferred operations of the backward pass run bucket by bucket.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class GradBucket:
         self._buffer = buffer
 
     def gradients(self) -> list[Tensor]:
-        """The part of the buffer of each parameter."""
+        """The part of the buffer of each parameter, in its shape."""
         return list(split(self._buffer, self._params))
 
     def parameters(self) -> list[Tensor]:
@@ -58,26 +58,30 @@ class GradBucket:
 
 
 def split(flat: Tensor, like: Sequence[Tensor]) -> Iterator[Tensor]:
-    """Splits a 1-d tensor into views of the shapes of others."""
-    at = 0
+    """Splits a 1-d tensor into views with the shapes of the tensors ``like``."""
+    start = 0
     for t in like:
-        yield flat[at : at + t.numel()].view(t.shape)
-        at += t.numel()
+        yield flat[start : start + t.numel()].view(t.shape)
+        start += t.numel()
 
 
 def bucketed(params: Sequence[Tensor], limit: int, first: int) -> list[list[int]]:
-    """Assigns parameters to buckets: neighbours from the last to the first, of one dtype and device."""
-    done: list[list[int]] = []
-    open_: dict[Any, list[int]] = {}
+    """Assigns parameters, from the last to the first, to buckets of one dtype and device.
+
+    Args:
+        limit, first: the sizes in bytes at which a bucket and the first bucket are full.
+    """
+    full: list[list[int]] = []
+    unfilled: dict[Any, list[int]] = {}
     sizes: dict[Any, int] = {}
     for i in reversed(range(len(params))):
         kind = params[i].dtype, params[i].device
-        open_.setdefault(kind, []).append(i)
+        unfilled.setdefault(kind, []).append(i)
         sizes[kind] = sizes.get(kind, 0) + params[i].numel() * params[i].element_size()
-        if sizes[kind] >= (limit if done else min(first, limit)):
-            done.append(open_.pop(kind))
+        if sizes[kind] >= (limit if full else min(first, limit)):
+            full.append(unfilled.pop(kind))
             del sizes[kind]
-    return done + list(open_.values())
+    return full + list(unfilled.values())
 
 
 class Reducer:
@@ -88,7 +92,7 @@ class Reducer:
         group: the process group.
         limit: the approximate size of a bucket in bytes.
         find_unused: whether forward passes may leave parameters unused.
-        as_view: whether gradients become views of the buckets.
+        as_view: whether gradients become views of the buckets, instead of copies.
     """
 
     def __init__(
@@ -97,7 +101,7 @@ class Reducer:
         self.names, self.params = [name for name, _ in params], [p for _, p in params]
         self.group, self.find_unused, self.as_view = group, find_unused, as_view
         self.buckets = bucketed(self.params, limit, FIRST_BUCKET)
-        self.bucket_of = {i: b for b, places in enumerate(self.buckets) for i in places}
+        self.bucket_of = {i: b for b, indices in enumerate(self.buckets) for i in indices}
         self.hook: Callable[[Any, GradBucket], Any] | None = None
         self.state: Any = None
         self.enabled = True
@@ -111,7 +115,7 @@ class Reducer:
         self._ready: set[int] = set()
         self._unused: set[int] = set()
         self._launched = 0
-        self._flying: list[tuple[GradBucket, Any]] = []
+        self._pending: list[tuple[GradBucket, Any]] = []
         self._used_work: Any = None
         self._used: Any = None
         self._grads: LeafGrads | None = None
@@ -122,23 +126,22 @@ class Reducer:
         """Checks that all gradients of the last backward pass were computed.
 
         Raises:
-            RuntimeError: if not; it names the parameters.
+            RuntimeError: if not; the message names the parameters.
         """
         if not self._expecting or not self._ready - self._unused:
             return
-        late = [i for i in range(len(self.params)) if i not in self._ready]
-        if not late:
+        missing = [i for i in range(len(self.params)) if i not in self._ready]
+        if not missing:
             return
-        names = ", ".join(self.names[i] for i in late)
+        names = ", ".join(self.names[i] for i in missing)
         raise RuntimeError(
-            "Expected to have finished reduction in the prior iteration before starting a new one. This "
-            "error indicates "
-            "that your module has parameters that were not used in producing loss. You can enable unused parameter "
-            "detection by passing the keyword argument `find_unused_parameters=True` to "
-            "`torch.nn.parallel.DistributedDataParallel`, and by making sure all `forward` function "
-            "outputs participate "
-            f"in calculating loss. \nParameters which did not receive grad for rank {self.group.rank()}: {names}\n"
-            f"Parameter indices which did not receive grad for rank {self.group.rank()}: {' '.join(map(str, late))}"
+            "Expected to have finished reduction in the prior iteration before starting a new one. This error "
+            "indicates that your module has parameters that were not used in producing loss. You can enable unused "
+            "parameter detection by passing the keyword argument `find_unused_parameters=True` to "
+            "`torch.nn.parallel.DistributedDataParallel`, and by making sure all `forward` function outputs "
+            f"participate in calculating loss. \nParameters which did not receive grad for rank {self.group.rank()}: "
+            f"{names}\nParameter indices which did not receive grad for rank {self.group.rank()}: "
+            f"{' '.join(map(str, missing))}"
         )
 
     def prepare(self, outputs: Any) -> None:
@@ -149,17 +152,16 @@ class Reducer:
             reached = _leaves(tensors_in(outputs))
             self._unused = {i for i, p in enumerate(self.params) if id(p) not in reached}
 
-    # ---------------------------------------------------------------- during it
+    # ---------------------------------------------------------------- during the backward pass
 
-    def arrived(self, i: int) -> None:
-        """Called when a parameter's gradient has been accumulated."""
+    def mark_ready(self, i: int) -> None:
+        """Marks the gradient of a parameter as accumulated, and reduces the buckets that are complete."""
         if not self.enabled or not self._expecting:
             return
         if i in self._ready:
             raise RuntimeError(
-                f"Expected to mark a variable ready only once. Parameter at index {i} with name "
-                f"{self.names[i]} has been "
-                "marked as ready twice: it is used in several backward passes of one forward pass."
+                f"Expected to mark a variable ready only once. Parameter at index {i} with name {self.names[i]} has "
+                "been marked as ready twice: it is used in several backward passes of one forward pass."
             )
         self._grads = None if mode.task is None else mode.task.grads
         self._ready.add(i)
@@ -168,7 +170,7 @@ class Reducer:
             self._launch(self._launched)
             self._launched += 1
         if self._launched == len(self.buckets):
-            self._say_used()
+            self._exchange_used()
             queue_callback(self._finish)
 
     def _launch(self, b: int) -> None:
@@ -182,38 +184,37 @@ class Reducer:
             flat = torch["cat"](grads) if len(grads) > 1 else grads[0].clone()
             bucket = GradBucket(b, b == len(self.buckets) - 1, flat, params)
             if self.hook is not None:
-                self._flying.append((bucket, self.hook(self.state, bucket)))
+                self._pending.append((bucket, self.hook(self.state, bucket)))
                 return
             flat /= self.group.size()
             work = collectives.all_reduce(flat, group=self.group, async_op=True)
-        self._flying.append((bucket, work))
+        self._pending.append((bucket, work))
 
-    def _say_used(self) -> None:
-        """Determines the parameters that no process has used: their gradients are not changed."""
+    def _exchange_used(self) -> None:
+        """Determines the parameters that no process has used, whose gradients do not change."""
         if not self.find_unused:
             return
         self._used = names_of("torch")["tensor"]([int(i not in self._unused) for i in range(len(self.params))])
         self._used_work = collectives.all_reduce(self._used, group=self.group, async_op=True)
 
     def _finish(self) -> None:
-        """Called at the end of the backward pass."""
+        """Waits for the buckets and writes the averages, at the end of the backward pass."""
         self._expecting = False
         used = [True] * len(self.params)
         if self._used_work is not None:
             self._used_work.wait()
             used = [bool(n) for n in self._used.tolist()]
         with no_grad():
-            for bucket, flying in self._flying:
-                found = flying.wait()
-                if isinstance(flying, Future):
-                    found = found[0] if isinstance(found, list | tuple) else found
-                    bucket.set_buffer(found)
+            for bucket, pending in self._pending:
+                result = pending.wait()
+                if isinstance(pending, Future):
+                    bucket.set_buffer(result[0] if isinstance(result, list | tuple) else result)
                 parts = split(bucket.buffer(), bucket.parameters())
                 for i, part in zip(self.buckets[bucket.index()], parts):
-                    self._give(self.params[i], part, used[i])
-        self._flying = []
+                    self._write(self.params[i], part, used[i])
+        self._pending = []
 
-    def _give(self, param: Tensor, average: Tensor, used: bool) -> None:
+    def _write(self, param: Tensor, average: Tensor, used: bool) -> None:
         if not used:
             return
         grad = self._grad(param)
@@ -231,18 +232,18 @@ class Reducer:
         return param.grad if self._grads is None else self._grads.get(param)
 
     def remove(self) -> None:
-        """Removes its hooks."""
+        """Removes the hooks of the parameters."""
         for handle in self._handles:
             handle.remove()
 
 
 def _hook(reducer: Callable[[], Reducer | None], i: int) -> Callable[[Tensor], None]:
-    def arrived(_: Tensor) -> None:
-        found = reducer()
-        if found is not None:
-            found.arrived(i)
+    def mark_ready(_: Tensor) -> None:
+        target = reducer()
+        if target is not None:
+            target.mark_ready(i)
 
-    return arrived
+    return mark_ready
 
 
 def _leaves(outputs: Sequence[Tensor]) -> set[int]:

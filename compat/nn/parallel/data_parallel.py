@@ -1,4 +1,4 @@
-"""``DataParallel``: a module on several devices of one process; without GPUs it calls the module."""
+"""``DataParallel``: calls of a module, which PyTorch splits over the GPUs of a process."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ __all__ = ["DataParallel", "data_parallel"]
 
 
 class DataParallel(Module):
-    """Splits batches over GPUs; without any it calls the module.
+    """Calls a module, as PyTorch's ``DataParallel`` does without GPUs.
 
     Args:
         module: the module to call.
-        device_ids, output_device, dim: for GPUs.
+        device_ids, output_device, dim: ignored.
 
     Attributes:
-        module: the module; so the names in ``state_dict()`` begin with ``module.``.
-        device_ids: the GPUs: none.
+        module: the module, whose names in ``state_dict()`` have the prefix ``module.``.
+        device_ids: an empty list.
 
     Example:
         >>> net = torch.nn.DataParallel(torch.nn.Linear(2, 1))
@@ -43,9 +43,5 @@ def data_parallel(
     dim: int = 0,
     module_kwargs: Any = None,
 ) -> Any:
-    """Calls a module with parts of a batch on several GPUs.
-
-    Raises:
-        RuntimeError: always, as there are none.
-    """
+    """Raises ``RuntimeError``: calls of a module on several GPUs are not supported."""
     raise RuntimeError("device type could not be determined")

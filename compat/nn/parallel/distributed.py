@@ -23,34 +23,34 @@ __all__ = ["DistributedDataParallel"]
 class DistributedDataParallel(Module):
     """A module whose gradients are averaged over processes, each of which has a part of the batch.
 
-    Parameters and buffers are initialized from rank 0. In each backward pass gradients are averaged, bucket by bucket,
-    while the pass continues; ``grad`` has the average when it is finished.
+    Parameters and buffers are initialized from rank 0. Each backward pass averages gradients bucket by bucket while it
+    continues; after it, ``grad`` contains the averages.
 
     Args:
         module: the module, with the same parameters in all processes, on devices of one type.
-        device_ids: the accelerator that a module of one accelerator is on, as a list of one; arguments of the module
-            are put there. None, or empty, leaves arguments where they are.
+        device_ids: a list of the one accelerator that the module is on, to which arguments of the module are moved.
+            With None or an empty list they are not moved.
         output_device: ignored.
         dim: ignored.
         broadcast_buffers: whether buffers are broadcast from rank 0 before each forward pass; True by default.
-        init_sync: whether to broadcast parameters and buffers from rank 0 now.
+        init_sync: whether the constructor broadcasts parameters and buffers from rank 0.
         process_group: the process group; all processes by default.
         bucket_cap_mb: the approximate bucket size in MiB; 25 by default.
         find_unused_parameters: whether a forward pass may leave parameters unused; the graph of its results is
             searched.
         check_reduction: ignored.
         gradient_as_bucket_view: whether gradients are views of buckets, instead of copies.
-        static_graph: whether each pass uses the same parameters; unused ones are detected in each pass anyway.
+        static_graph: whether each pass uses the same parameters; like ``find_unused_parameters`` here.
         forward_sync_buffers: as ``broadcast_buffers``.
 
     Attributes:
-        module: the module; so the names in ``state_dict()`` begin with ``module.``.
+        module: the module, whose names in ``state_dict()`` have the prefix ``module.``.
 
     Raises:
         ValueError: without a process group, for parameters on devices of several types, and for ``device_ids`` of a
             module on the CPU or on several devices.
-        RuntimeError: if no parameter requires gradients, or processes have other parameters; or, from ``forward``, if
-            the last backward pass left a parameter out.
+        RuntimeError: if no parameter requires gradients, or processes have different parameters; or, from ``forward``,
+            if the last backward pass did not compute the gradients of all parameters.
 
     Example:
         >>> import compat as torch, compat.distributed as dist
@@ -74,21 +74,21 @@ class DistributedDataParallel(Module):
         if device_mesh is not None:
             process_group = device_mesh.get_group(0)
         self.process_group = chosen_group(process_group)
-        absent = {
+        unsupported = {
             "mixed_precision": mixed_precision, "param_to_hook_all_reduce": param_to_hook_all_reduce,
             "delay_all_reduce_named_params": delay_all_reduce_named_params,
         }  # fmt: skip
-        for name, given in absent.items():
-            if given is not None:
-                raise NotImplementedError(f"DistributedDataParallel: {name} is not there; leave it None")
+        for name, value in unsupported.items():
+            if value is not None:
+                raise NotImplementedError(f"DistributedDataParallel: {name} is not supported, got {value!r}")
         ignored: set[str] = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         self.parameters_to_ignore = ignored
         kept = [(name, p) for name, p in module.named_parameters() if name not in ignored]
         trained = [(name, p) for name, p in kept if p.requires_grad]
         if not trained:
             raise RuntimeError(
-                "DistributedDataParallel is not needed when a module doesn't have any parameter that "
-                "requires a gradient."
+                "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a "
+                "gradient."
             )
         self.module, self.dim, self.device = module, dim, kept[0][1].device
         self.device_type, self.device_ids, self.output_device = _placed([p for _, p in kept], device_ids, output_device)
@@ -100,7 +100,7 @@ class DistributedDataParallel(Module):
         self._verify(kept)
         self.modules_buffers = [b for name, b in module.named_buffers() if name not in ignored]
         if init_sync:
-            self._spread([p for _, p in kept] + self.modules_buffers)
+            self._broadcast([p for _, p in kept] + self.modules_buffers)
         self.reducer = self._reducer(trained)
 
     def _reducer(self, trained: Sequence[tuple[str, Tensor]]) -> Reducer:
@@ -110,26 +110,24 @@ class DistributedDataParallel(Module):
 
     def _verify(self, params: Sequence[tuple[str, Tensor]]) -> None:
         """Checks that all processes have the same parameters."""
-        found: list[Any] = [None] * self.process_group.size()
-        mine = [(name, tuple(p.shape), str(p.dtype), p.requires_grad) for name, p in params]
-        objects.all_gather_object(found, mine, self.process_group)
+        gathered: list[Any] = [None] * self.process_group.size()
+        local = [(name, tuple(p.shape), str(p.dtype), p.requires_grad) for name, p in params]
+        objects.all_gather_object(gathered, local, self.process_group)
         rank = self.process_group.rank()
-        for other, theirs in enumerate(found):
-            if len(theirs) != len(mine):
+        for other, remote in enumerate(gathered):
+            if len(remote) != len(local):
                 raise RuntimeError(
-                    f"DDP expects same model across all ranks, but Rank {rank} has {len(mine)} params, "
-                    f"while rank {other} "
-                    f"has inconsistent {len(theirs)} params."
+                    f"DDP expects same model across all ranks, but Rank {rank} has {len(local)} params, while rank "
+                    f"{other} has inconsistent {len(remote)} params."
                 )
-            for i, (a, b) in enumerate(zip(mine, theirs)):
+            for i, (a, b) in enumerate(zip(local, remote)):
                 if a != b:
                     raise RuntimeError(
-                        f"[{rank}]: params[{i}] in this process with sizes {list(a[1])} appears not to "
-                        f"match sizes of the "
-                        f"same param in process {other}: {a} there is {b}."
+                        f"[{rank}]: params[{i}] in this process with sizes {list(a[1])} appears not to match sizes of "
+                        f"the same param in process {other}: {a} there is {b}."
                     )
 
-    def _spread(self, tensors: Sequence[Tensor]) -> None:
+    def _broadcast(self, tensors: Sequence[Tensor]) -> None:
         """Broadcasts tensors from rank 0."""
         works = [
             collectives.broadcast(t.detach(), group=self.process_group, group_src=0, async_op=True) for t in tensors
@@ -147,7 +145,7 @@ class DistributedDataParallel(Module):
             self.reducer.check_finished()
         if self.require_forward_param_sync and self.broadcast_buffers and self.modules_buffers:
             with no_grad():
-                self._spread(self.modules_buffers)
+                self._broadcast(self.modules_buffers)
         if self.device_ids is not None:
             inputs, kwargs = _moved((inputs, kwargs), Device(self.device_type, self.device_ids[0]))
         outputs = self.module(*inputs, **kwargs)
@@ -161,7 +159,7 @@ class DistributedDataParallel(Module):
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Context in which each process accumulates gradients locally; the next pass outside averages the sums.
+        """Context in which gradients are accumulated locally; the next backward pass outside averages the sums.
 
         Example:
             >>> import compat as torch, compat.distributed as dist
@@ -185,9 +183,9 @@ class DistributedDataParallel(Module):
         """Registers a communication hook, which replaces the averaging of each bucket.
 
         Args:
-            state: the first argument of the function.
-            hook: called with ``state`` and a ``GradBucket``; returns a ``Future`` of the tensor that replaces
-                its buffer.
+            state: the first argument of the hook.
+            hook: called with ``state`` and a ``GradBucket``; returns a ``Future`` of the tensor that replaces the
+                bucket's buffer.
 
         Raises:
             TypeError: for a hook that is not callable.
@@ -208,11 +206,6 @@ class DistributedDataParallel(Module):
     ) -> None:
         module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
 
-    def train(self, mode: bool = True) -> Any:
-        """Sets the training mode of it and the module."""
-        super().train(mode)
-        return self
-
     def __getstate__(self) -> dict[str, Any]:
         state = copy.copy(self.__dict__)
         for name in ("process_group", "reducer"):
@@ -231,7 +224,7 @@ class DistributedDataParallel(Module):
 def _placed(
     params: Sequence[Tensor], device_ids: Sequence[Any] | None, output_device: Any
 ) -> tuple[str, list[int] | None, int | None]:
-    """The type of a module's devices, and the numbers of those that its arguments and results are on, if they move.
+    """The type of a module's devices, and ``device_ids`` and ``output_device`` as numbers; None unless tensors move.
 
     Raises:
         ValueError: for indices that do not match the devices of the parameters.

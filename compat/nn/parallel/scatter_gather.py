@@ -1,4 +1,4 @@
-"""Splitting batches over GPUs and gathering them: GPUs are not supported."""
+"""Functions that split batches over GPUs and gather them; they raise errors, as they do in PyTorch without GPUs."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ def _check_name(name: str) -> None:
 
 
 def _tensors(module: Module, name: str) -> dict[str, Any] | None:
-    """The dictionary in which a module keeps a tensor: of parameters, of buffers, or neither."""
-    return next((place for place in (module._parameters, module._buffers) if name in place), None)
+    """The registry of a module that has a tensor: its parameters, its buffers, or neither."""
+    return next((table for table in (module._parameters, module._buffers) if name in table), None)
 
 
 def set_tensor(module: Module, name: str, tensor: Any) -> None:
@@ -43,7 +43,7 @@ def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = Fa
 
     Raises:
         TypeError: for arguments that are not a module and a tensor.
-        AttributeError: if there is none.
+        AttributeError: if there is no such tensor.
         KeyError: for an invalid name.
     """
     if not isinstance(module, Module):
@@ -51,18 +51,18 @@ def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = Fa
     if tensor is not _MISSING and tensor is not None and not isinstance(tensor, Tensor):
         raise TypeError(f"{tensor} is not an instance of torch.Tensor")
     _check_name(name)
-    place: dict[str, Any] | None = _tensors(module, name)
-    if place is None:
-        place = module.__dict__
-        if name not in place and not allow_missing:
+    table: dict[str, Any] | None = _tensors(module, name)
+    if table is None:
+        table = module.__dict__
+        if name not in table and not allow_missing:
             raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-    before = place.get(name, _MISSING)
+    before = table.get(name, _MISSING)
     if before is not _MISSING and before is not None and not isinstance(before, Tensor):
         raise TypeError(f"attribute `{name}`: {before} is not an instance of torch.Tensor")
     if tensor is _MISSING:
-        place.pop(name, None)
+        table.pop(name, None)
     else:
-        place[name] = tensor
+        table[name] = tensor
     return before
 
 
@@ -72,11 +72,11 @@ def swap_submodule(module: Module, name: str, submodule: Module) -> Module:
     Raises:
         TypeError: for an argument that is not a module.
         KeyError: for an invalid name.
-        AttributeError: if there is none.
+        AttributeError: if there is no such submodule.
     """
-    for one in (module, submodule):
-        if not isinstance(one, Module):
-            raise TypeError(f"{one} is not an instance of torch.nn.Module")
+    for argument in (module, submodule):
+        if not isinstance(argument, Module):
+            raise TypeError(f"{argument} is not an instance of torch.nn.Module")
     _check_name(name)
     before = module._modules.get(name)
     if before is None:
@@ -96,6 +96,7 @@ class NamedMemberAccessor:
         self.module = module
 
     def _owner(self, path: str) -> tuple[Module, str]:
+        """The submodule that has the tensor or submodule of a dotted name, and the last part of the name."""
         prefix, _, name = path.rpartition(".")
         return self.get_submodule(prefix), name
 
@@ -105,8 +106,7 @@ class NamedMemberAccessor:
 
     def swap_submodule(self, path: str, value: Module) -> Module:
         """Replaces a submodule, and returns the old one."""
-        owner, name = self._owner(path)
-        return swap_submodule(owner, name, value)
+        return swap_submodule(*self._owner(path), value)
 
     def get_tensor(self, name: str) -> Tensor:
         """The tensor of a name.
@@ -115,28 +115,25 @@ class NamedMemberAccessor:
             AttributeError: if there is none.
             TypeError: if it is not a tensor.
         """
-        owner, own = self._owner(name)
-        found = getattr(owner, own, _MISSING)
+        owner, last = self._owner(name)
+        found = getattr(owner, last, _MISSING)
         if found is _MISSING:
-            raise AttributeError(f"{owner._get_name()} has no attribute `{own}`")
+            raise AttributeError(f"{owner._get_name()} has no attribute `{last}`")
         if not isinstance(found, Tensor):
             raise TypeError(f"{found} is not an instance of torch.Tensor")
         return found
 
     def set_tensor(self, name: str, value: Tensor) -> None:
         """Replaces a tensor."""
-        owner, own = self._owner(name)
-        set_tensor(owner, own, value)
+        set_tensor(*self._owner(name), value)
 
     def del_tensor(self, name: str) -> None:
         """Deletes a tensor."""
-        owner, own = self._owner(name)
-        swap_tensor(owner, own, _MISSING)
+        swap_tensor(*self._owner(name), _MISSING)
 
     def swap_tensor(self, name: str, value: Tensor, allow_missing: bool = False) -> Any:
         """Replaces a tensor, and returns the old one."""
-        owner, own = self._owner(name)
-        return swap_tensor(owner, own, value, allow_missing)
+        return swap_tensor(*self._owner(name), value, allow_missing)
 
     def get_tensors(self, names: Iterable[str]) -> list[Tensor]:
         """The tensors of several names."""
@@ -172,8 +169,8 @@ class NamedMemberAccessor:
 
     def check_keys(self, keys: Iterable[str]) -> tuple[list[str], list[str]]:
         """The missing and the unexpected names among ``keys``."""
-        given, own = set(keys), {name for name, _ in self.named_tensors()}
-        return sorted(own - given), sorted(given - own)
+        given, expected = set(keys), {name for name, _ in self.named_tensors()}
+        return sorted(expected - given), sorted(given - expected)
 
     def named_parameters(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
         """The parameters."""

@@ -20,19 +20,19 @@ def call_for_per_sample_grads(
 ) -> Callable[..., Any]:
     """A function that calls a module, and whose backward pass stores the gradient of each sample.
 
-    Parameters that require gradients get an attribute ``grad_sample``, with the batch as its first dimension, and no
-    ``grad``. The samples are batched by ``vmap``, so a module must treat each alone.
+    The backward pass sets ``grad_sample`` of the parameters that require gradients, with the batch as first dimension,
+    instead of ``grad``. ``vmap`` batches calls with one sample, so samples must not depend on each other.
 
     Args:
         module: the module.
-        batch_size: the size of the batch; by default, that of the tensors among the arguments.
+        batch_size: the size of the batch; by default that of the tensors among the arguments.
         loss_reduction: "sum", or "mean" for a loss that is a mean over the batch: gradients are then multiplied by
             the batch's size.
-        batch_first: whether the batch is the first dimension of arguments and results, or the second one.
+        batch_first: whether the batch is the first dimension of arguments and results, not the second.
 
     Raises:
-        RuntimeError: for an invalid argument, if the size of the batch is unclear, or if a parameter has a
-            ``grad_sample`` already.
+        RuntimeError: for an invalid argument, if the size of the batch is ambiguous, or if ``grad_sample`` of a
+            parameter is not None.
 
     Example:
         >>> from compat.nn.utils._per_sample_grad import call_for_per_sample_grads
@@ -61,27 +61,22 @@ def call_for_per_sample_grads(
     def forward(*args: Any, **kwargs: Any) -> Any:
         size = _batch_size(args, kwargs, dim) if batch_size is None else batch_size
         factor = size if loss_reduction == "mean" else 1
-        expanded = {
-            name: _expanded(p, size, factor) for name, p in module.named_parameters() if p.requires_grad
-        }  # fmt: skip
+        expanded = {name: _expanded(p, size, factor) for name, p in module.named_parameters() if p.requires_grad}
+        in_dims = _dims((args, kwargs), size, dim)
 
-        def sample(parameters: dict[str, Tensor], args: Any, kwargs: Any) -> Any:
-            one, named = tree_map(
-                lambda x, d: x if d is None else x.unsqueeze(dim), (args, kwargs), _dims((args0, kwargs0), size, dim)
-            )
-            return functional_call(module, parameters, one, named, tie_weights=True, strict=False)
+        def sample(parameters: dict[str, Tensor], arguments: Any) -> Any:
+            args, kwargs = tree_map(lambda x, d: x if d is None else x.unsqueeze(dim), arguments, in_dims)
+            return functional_call(module, parameters, args, kwargs, tie_weights=True, strict=False)
 
-        args0, kwargs0 = args, kwargs
-        in_dims = (0, _dims(args, size, dim), _dims(kwargs, size, dim))
         vmap = names_of("torch")["vmap"]
-        batched = vmap(sample, in_dims=in_dims, out_dims=dim, randomness="different")(expanded, args, kwargs)
+        batched = vmap(sample, in_dims=(0, in_dims), out_dims=dim, randomness="different")(expanded, (args, kwargs))
         return tree_map(lambda out: out.flatten(dim, dim + 1), batched)
 
     return forward
 
 
 def _batch_size(args: Any, kwargs: Any, dim: int) -> int:
-    """The size of the batch dimension of the tensors in arguments."""
+    """The size of dimension ``dim`` of the tensors among the arguments."""
     sizes = [leaf.shape[dim] for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, Tensor)]
     if not sizes:
         raise RuntimeError(
@@ -98,7 +93,7 @@ def _batch_size(args: Any, kwargs: Any, dim: int) -> int:
 
 
 def _dims(tree: Any, size: int, dim: int) -> Any:
-    """For each leaf of the arguments the batch dimension; None for values that all samples share."""
+    """The batch dimension of each leaf of the arguments; None for values without one, which all samples share."""
 
     def of(leaf: Any) -> int | None:
         batched = isinstance(leaf, Tensor) and leaf.dim() > dim and leaf.shape[dim] == size
@@ -108,13 +103,13 @@ def _dims(tree: Any, size: int, dim: int) -> Any:
 
 
 def _expanded(parameter: Tensor, size: int, factor: int) -> Tensor:
-    """A parameter for each sample; its gradient goes to ``parameter.grad_sample``."""
+    """A parameter expanded over the samples; a hook adds its gradient to ``parameter.grad_sample``."""
     copies = parameter.detach().expand(size, *parameter.shape).requires_grad_()
 
     def store(gradient: Tensor) -> Tensor:
         scaled = gradient * factor if factor != 1 else gradient
-        known = getattr(parameter, "grad_sample", None)
-        parameter.grad_sample = scaled if known is None else known + scaled  # type: ignore[attr-defined]
+        previous = getattr(parameter, "grad_sample", None)
+        parameter.grad_sample = scaled if previous is None else previous + scaled  # type: ignore[attr-defined]
         return gradient
 
     copies.register_hook(store)

@@ -27,23 +27,23 @@ def _gradients(parameters: Any) -> list[Tensor]:
 
 def _norm(x: Any, p: float) -> Any:
     """The ``p``-norm of all elements of an array."""
-    size = np.abs(x)
+    absolute = np.abs(x)
     if p == math.inf:
-        return np.max(size)
+        return np.max(absolute)
     if p == -math.inf:
-        return np.min(size)
+        return np.min(absolute)
     if p == 0:
-        return np.astype(np.sum(x != 0), type_of(size).dtype)
+        return np.astype(np.sum(x != 0), type_of(absolute).dtype)
     if p == 1:
-        return np.sum(size)
-    return np.sqrt(np.sum(size * size)) if p == 2 else np.power(np.sum(np.power(size, p)), 1 / p)
+        return np.sum(absolute)
+    return np.sqrt(np.sum(absolute * absolute)) if p == 2 else np.power(np.sum(np.power(absolute, p)), 1 / p)
 
 
 _norms: Cache[tuple[float, int], Kernel] = Cache(KERNELS)
 
 
-def _total(norm_type: float, count: int) -> Kernel:
-    """The norm of the norms of that number of tensors."""
+def _total_norm_kernel(norm_type: float, count: int) -> Kernel:
+    """The kernel of the norm of the norms of ``count`` tensors."""
     kernel = _norms.get((norm_type, count)) or _norms.again((norm_type, count))
     if kernel is None:
         body = lambda *arrays: [_norm(np.stack([_norm(x, norm_type) for x in arrays]), norm_type)]
@@ -55,12 +55,12 @@ def _total(norm_type: float, count: int) -> Kernel:
 def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
-    """The norm of all elements of some tensors, as of one vector.
+    """The norm of the vector of all elements of tensors.
 
     Args:
-        tensors: one or several.
+        tensors: one tensor, or several.
         norm_type: the order of the norm; ``inf`` is the greatest absolute value.
-        error_if_nonfinite: whether to raise if it is infinite or NaN.
+        error_if_nonfinite: whether to raise an error if the norm is infinite or NaN.
         foreach: ignored, as all gradients are clipped by one program.
 
     Raises:
@@ -76,7 +76,7 @@ def get_total_norm(
     dtype = tensors[0].dtype
     for t in tensors[1:]:
         dtype = promote_types(dtype, t.dtype)
-    total = _total(float(norm_type), len(tensors)).call(tensors)[0]
+    total = _total_norm_kernel(float(norm_type), len(tensors)).call(tensors)[0]
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(
             f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it cannot "
@@ -87,7 +87,7 @@ def get_total_norm(
 
 
 def _scale(settings: Any, numbers: Sequence[Any], row: Sequence[Any]) -> list[Any]:
-    """A gradient times ``max_norm / (total_norm + 1e-6)``, if that is less than 1."""
+    """A gradient times ``max_norm / (total_norm + 1e-6)``, if this factor is less than 1."""
     max_norm, total = numbers
     (grad,) = row
     factor = np.minimum(max_norm / (total + 1e-6), 1.0)

@@ -23,7 +23,7 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
     """Makes the parameters views of consecutive parts of a vector.
 
     Raises:
-        TypeError: if it is not a tensor.
+        TypeError: if ``vec`` is not a tensor.
 
     Example:
         >>> layer = torch.nn.Linear(2, 1)

@@ -26,7 +26,7 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     """A convolution equal to ``bn(conv(x))`` in evaluation.
 
     Args:
-        transpose: whether it is a transposed one.
+        transpose: whether it is a transposed convolution.
 
     Raises:
         AssertionError: if one of them is in training, or no statistics are tracked.
@@ -52,9 +52,9 @@ def fuse_conv_bn_weights(
     """Weight and bias of the convolution of ``fuse_conv_bn_eval``.
 
     Args:
-        conv_w, conv_b: those of the convolution.
+        conv_w, conv_b: weight and bias of the convolution.
         bn_rm, bn_rv, bn_eps, bn_w, bn_b: running mean and variance, ``eps``, weight and bias of the normalization.
-        transpose: whether it is a transposed one.
+        transpose: whether it is a transposed convolution.
     """
     return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 1 if transpose else 0)
 
@@ -89,7 +89,7 @@ def fuse_linear_bn_weights(
 def _fused(
     weight: Tensor, bias: Tensor | None, mean: Any, variance: Any, eps: float, scale: Any, shift: Any, dim: int
 ) -> tuple[Any, Any]:
-    """Weight and bias, scaled and shifted as the normalization does with each slice along ``dim``."""
+    """Weight and bias with the scale and shift of the normalization applied to each slice along ``dim``."""
     inverse = (variance + eps).rsqrt()
     scale = ones_like(mean) if scale is None else scale
     shift = zeros_like(mean) if shift is None else shift

@@ -15,11 +15,11 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
     """Creates a module with uninitialized parameters and buffers.
 
     Args:
-        module_cls: its class, which takes a ``device``.
+        module_cls: the class, which takes a ``device``.
         args, kwargs: arguments of its constructor.
 
     Raises:
-        RuntimeError: if it is not a subclass of ``Module``, or does not take a ``device``.
+        RuntimeError: for a class that is not a subclass of ``Module``, or does not take a ``device``.
 
     Example:
         >>> torch.nn.utils.skip_init(torch.nn.Linear, 5, 1)

@@ -130,13 +130,14 @@ def orthogonal(
         name: the name of the parameter.
         orthogonal_map: ``"matrix_exp"`` or ``"cayley"`` of a skew matrix, or a product of ``"householder"``
             reflections; by default the first for square and complex matrices and the last for others.
-        use_trivialization: whether to center the map at an orthogonal matrix that is set by assigning to the parameter.
+        use_trivialization: whether to center the map at an orthogonal matrix, which an assignment to the parameter
+            sets.
 
     Returns:
         The module.
 
     Raises:
-        ValueError: if there is no such tensor, or it is not a matrix, or the map is unknown.
+        ValueError: if the tensor does not exist or is not a matrix, or the map is unknown.
 
     Example:
         >>> layer = orthogonal(torch.nn.Linear(3, 2))
@@ -178,7 +179,7 @@ class _WeightNorm(Module):
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """Trains the norms of a weight's slices separately from their directions.
 
-    Files saved with the deprecated ``torch.nn.utils.weight_norm`` can be loaded.
+    State dicts saved with the deprecated ``torch.nn.utils.weight_norm`` can be loaded.
 
     Source: T. Salimans and D. P. Kingma, "Weight normalization", NeurIPS 2016.
 
@@ -197,9 +198,9 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
     def rename(state_dict: dict, prefix: str, *_: Any) -> None:
-        old = [f"{prefix}{name}_g", f"{prefix}{name}_v"]
-        if all(key in state_dict for key in old):
-            for i, key in enumerate(old):
+        keys = [f"{prefix}{name}_g", f"{prefix}{name}_v"]
+        if all(key in state_dict for key in keys):
+            for i, key in enumerate(keys):
                 state_dict[f"{prefix}parametrizations.{name}.original{i}"] = state_dict.pop(key)
 
     module._register_load_state_dict_pre_hook(rename)
@@ -262,7 +263,7 @@ class _SpectralNorm(Module):
 
 
 def output_dim(module: Any, dim: int | None) -> int:
-    """The output dimension of a weight, if none is given."""
+    """The dimension of a weight's rows: ``dim``, or the dimension of its outputs if that is None."""
     return dim if dim is not None else 1 if isinstance(module, _ConvTransposeNd) else 0
 
 
@@ -283,7 +284,7 @@ def spectral_norm(
         The module.
 
     Raises:
-        ValueError: if there is no such tensor, or ``n_power_iterations`` is not positive.
+        ValueError: if the tensor does not exist, or ``n_power_iterations`` is not positive.
 
     Example:
         >>> layer = spectral_norm(torch.nn.Linear(20, 40), n_power_iterations=20)

@@ -1,7 +1,6 @@
 """Tensors of modules that are computed from others: ``register_parametrization``.
 
-A parametrized tensor is a property of a class made for the module; the tensors from which it is computed are
-trained in its place.
+A parametrized tensor is a property of a class derived for the module, which computes it from the trained tensors.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ class ParametrizationList(ModuleList):
     """The modules that compute a parametrized tensor, in order, and the original tensors.
 
     Args:
-        modules: the first takes the original tensors, each further one the result of the previous one.
+        modules: the first takes the original tensors, each of the others the result of the previous one.
         original: the tensor before it was parametrized.
         unsafe: whether dtype and shape may change.
 
@@ -88,7 +87,7 @@ class ParametrizationList(ModuleList):
         super().__init__(modules)
         self.unsafe = unsafe
         shape, dtype = original.shape, original.dtype
-        self._keep_(original, self._inverted_(original))
+        self._register_originals_(original, self._inverted_(original))
         if not unsafe:
             found = self()
             _check_tensor(found)
@@ -100,16 +99,16 @@ class ParametrizationList(ModuleList):
                     )
 
     def _inverted_(self, original: Any) -> Any:
-        """The ``right_inverse`` of the modules at ``original``, as far as it is defined."""
-        found = original
+        """The ``right_inverse`` of the modules that define it, applied to ``original``."""
+        value = original
         with no_grad():
             for module in reversed(list(self)):
                 if hasattr(module, "right_inverse"):
-                    with suppress(NotImplementedError):  # it is one that cannot tell
-                        found = module.right_inverse(found)
-        return found
+                    with suppress(NotImplementedError):
+                        value = module.right_inverse(value)
+        return value
 
-    def _keep_(self, original: Any, found: Any) -> None:
+    def _register_originals_(self, original: Any, found: Any) -> None:
         """Registers the original tensors, which are trained."""
         self.is_tensor = isinstance(found, Tensor)
         if isinstance(found, Tensor):
@@ -147,7 +146,7 @@ class ParametrizationList(ModuleList):
 
         Raises:
             RuntimeError: if a module has no ``right_inverse``.
-            ValueError: for an incompatible result of one.
+            ValueError: for a result of ``right_inverse`` that is incompatible with the original tensors.
         """
         with no_grad():
             for module in reversed(list(self)):
@@ -213,7 +212,7 @@ def _refuse_pickling(self: Any) -> Any:
 
 
 def _copy(self: Any, memo: dict) -> Any:
-    """``deepcopy`` of a module that cannot be pickled: the same class, copies of its attributes."""
+    """``deepcopy`` of a module that cannot be pickled: the same class, with copies of its attributes."""
     found = memo.get(id(self))
     if found is not None:
         return found
@@ -225,7 +224,8 @@ def _copy(self: Any, memo: dict) -> Any:
     return made
 
 
-def _give_own_class(module: Any) -> None:
+def _derive_class(module: Any) -> None:
+    """Changes the class of a module to a new subclass, for the properties."""
     kind: Any = type(module)
     names: dict[str, Any] = {"__getstate__": _refuse_pickling}
     if not hasattr(kind, "__deepcopy__"):
@@ -260,15 +260,15 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
     A further parametrization is applied after the existing ones.
 
     Args:
-        parametrization: a function of a tensor. With a method ``right_inverse``, which computes the original of a
-            value, the tensor keeps its value at first and can be assigned to.
+        parametrization: a module that computes the tensor from the original one. If it defines ``right_inverse``,
+            which computes the original tensor from a value, the tensor keeps its value and can be assigned to.
         unsafe: whether dtype and shape may change.
 
     Returns:
-        The module, whose class is a new one.
+        The module, whose class becomes a new subclass.
 
     Raises:
-        ValueError: if there is no such tensor, or for incompatible results.
+        ValueError: if the tensor does not exist, or a result is incompatible.
 
     Example:
         >>> class Symmetric(torch.nn.Module):
@@ -281,7 +281,7 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         if not unsafe:
-            _check_fits(tensor_name, getattr(module, tensor_name), parametrization)
+            _check_compatible(tensor_name, getattr(module, tensor_name), parametrization)
         present = module.parametrizations[tensor_name]
         present.append(parametrization)
         present.unsafe |= unsafe
@@ -294,19 +294,19 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
     made = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe=unsafe)
     delattr(module, tensor_name)
     if not is_parametrized(module):
-        _give_own_class(module)
+        _derive_class(module)
         module.parametrizations = ModuleDict()
     setattr(type(module), tensor_name, _property(tensor_name))
     module.parametrizations[tensor_name] = made
     return module
 
 
-def _check_fits(name: str, value: Any, parametrization: Any) -> None:
-    """Raises an error for a further parametrization that changes dtype or shape, forwards or backwards."""
-    found = parametrization(value)
-    _check_tensor(found)
+def _check_compatible(name: str, value: Any, parametrization: Any) -> None:
+    """Raises an error for a further parametrization that, or whose ``right_inverse``, changes dtype or shape."""
+    result = parametrization(value)
+    _check_tensor(result)
     for what in ("dtype", "shape"):
-        before, after = getattr(value, what), getattr(found, what)
+        before, after = getattr(value, what), getattr(result, what)
         if before != after:
             raise ValueError(
                 f"Registering a parametrization may not change the {what} of the tensor, unless the `unsafe` flag is "
@@ -315,13 +315,13 @@ def _check_fits(name: str, value: Any, parametrization: Any) -> None:
     if not hasattr(parametrization, "right_inverse"):
         return
     try:
-        back = parametrization.right_inverse(found)
-    except NotImplementedError:  # it is one that cannot tell
+        inverse = parametrization.right_inverse(result)
+    except NotImplementedError:
         return
-    if not isinstance(back, Tensor):
-        raise ValueError(f"parametrization.right_inverse must return a tensor. Got: {type(back).__name__}")
+    if not isinstance(inverse, Tensor):
+        raise ValueError(f"parametrization.right_inverse must return a tensor. Got: {type(inverse).__name__}")
     for what in ("dtype", "shape"):
-        before, after = getattr(value, what), getattr(back, what)
+        before, after = getattr(value, what), getattr(inverse, what)
         if before != after:
             raise ValueError(
                 f"The tensor returned by parametrization.right_inverse must have the same {what} as module.{name}, "
@@ -341,10 +341,10 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
     """Converts a parametrized tensor back to a plain parameter or buffer.
 
     Args:
-        leave_parametrized: whether it gets the computed value rather than the original tensor.
+        leave_parametrized: whether it gets the computed value rather than that of the original tensor.
 
     Returns:
-        The module, with the class that it had, once no other tensor of it is parametrized.
+        The module, with its previous class if no other tensor of it is parametrized.
 
     Raises:
         ValueError: if the tensor is not parametrized, or has several original tensors, with
@@ -384,7 +384,7 @@ def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tenso
     """Transfers parametrizations and original tensors from one module to another; returns the latter.
 
     Args:
-        tensor_name: the tensor; by default all.
+        tensor_name: the name of the tensor; by default all parametrized tensors.
     """
     if not is_parametrized(from_module):
         return to_module

@@ -18,12 +18,11 @@ from compat.nn.utils.convert_parameters import parameters_to_vector
 
 
 class BasePruningMethod(ABC):
-    """The base of pruning methods, which compute masks, and are hooks that apply them.
+    """The base of pruning methods: hooks that compute masks and apply them.
 
-    A class defines ``compute_mask`` and ``PRUNING_TYPE``, which determines the part of the parameter that further
-    pruning
-    applies to: ``"unstructured"`` the remaining elements, ``"structured"`` the remaining slices along its ``dim``,
-    ``"global"`` all elements.
+    A class defines ``compute_mask`` and ``PRUNING_TYPE``, which determines the part of a pruned parameter that further
+    pruning applies to: ``"unstructured"`` the remaining elements, ``"structured"`` the remaining slices along the
+    method's ``dim``, ``"global"`` all elements.
     """
 
     PRUNING_TYPE: str
@@ -38,7 +37,7 @@ class BasePruningMethod(ABC):
 
         Args:
             t: the importance of each element.
-            default_mask: the mask so far.
+            default_mask: the previous mask.
         """
 
     def apply_mask(self, module: Any) -> Any:
@@ -59,7 +58,7 @@ class BasePruningMethod(ABC):
         Returns:
             The hook: this method, or a ``PruningContainer`` of it and the previous ones.
         """
-        method = _joined(cls(*args, **kwargs), module, name)
+        method = _combined(cls(*args, **kwargs), module, name)
         original = getattr(module, name)
         scores = original if importance_scores is None else importance_scores
         if scores.shape != original.shape:
@@ -108,8 +107,8 @@ class BasePruningMethod(ABC):
         setattr(module, name, original)
 
 
-def _joined(method: Any, module: Any, name: str) -> Any:
-    """The hook for a new method combined with the parameter's previous one, which is removed."""
+def _combined(method: Any, module: Any, name: str) -> Any:
+    """The new method, or a container of it and the parameter's previous method, whose hook is removed."""
     method._tensor_name = name
     hooks = module._forward_pre_hooks
     found = [k for k, hook in hooks.items() if isinstance(hook, BasePruningMethod) and hook._tensor_name == name]
@@ -143,8 +142,8 @@ class PruningContainer(BasePruningMethod):
         """Adds a method.
 
         Raises:
-            TypeError: if it is not a pruning method.
-            ValueError: if it is for another parameter.
+            TypeError: if ``method`` is not a pruning method.
+            ValueError: if it prunes another parameter.
         """
         if method is not None and not isinstance(method, BasePruningMethod):
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
@@ -167,20 +166,19 @@ class PruningContainer(BasePruningMethod):
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         method = self._pruning_methods[-1]
         mask = default_mask.to(dtype=t.dtype)
-        # A mask of another dtype became another tensor; the caller's is not to change.
-        mask = mask.clone() if mask is default_mask else mask
-        left = _left(method, t, default_mask)
-        mask[left] = method.compute_mask(t[left], default_mask=default_mask[left]).to(dtype=mask.dtype)
+        mask = mask.clone() if mask is default_mask else mask  # the caller's mask must not change
+        remaining = _remaining(method, t, default_mask)
+        mask[remaining] = method.compute_mask(t[remaining], default_mask=default_mask[remaining]).to(dtype=mask.dtype)
         return mask
 
 
-def _left(method: Any, t: Any, mask: Any) -> Any:
-    """The index of the elements that a method considers in a partly pruned tensor."""
-    every = [slice(None)] * t.dim()
+def _remaining(method: Any, t: Any, mask: Any) -> Any:
+    """The index of the elements that a method may prune in a partly pruned tensor."""
+    index: list[Any] = [slice(None)] * t.dim()
     if method.PRUNING_TYPE == "unstructured":
         return mask == 1
     if method.PRUNING_TYPE == "global":
-        return tuple(every)
+        return tuple(index)
     if method.PRUNING_TYPE != "structured":
         raise ValueError(f"Unrecognized PRUNING_TYPE {method.PRUNING_TYPE}")
     if not hasattr(method, "dim"):
@@ -188,8 +186,8 @@ def _left(method: Any, t: Any, mask: Any) -> Any:
     dim = method.dim + t.dim() if method.dim < 0 else method.dim
     if dim < 0:
         raise IndexError(f"Index is out of bounds for tensor with dimensions {t.dim()}")
-    every[dim] = mask.sum(dim=[d for d in range(t.dim()) if d != dim]) != 0
-    return tuple(every)
+    index[dim] = mask.sum(dim=[d for d in range(t.dim()) if d != dim]) != 0
+    return tuple(index)
 
 
 # ---------------------------------------------------------------- methods
@@ -214,9 +212,9 @@ class _ByAmount(BasePruningMethod):
     def __init__(self, amount: Any):
         if not isinstance(amount, numbers.Real):
             raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-        whole = isinstance(amount, numbers.Integral)
+        is_count = isinstance(amount, numbers.Integral)
         value: Any = amount
-        if (whole and value < 0) or (not whole and not 0.0 <= float(amount) <= 1.0):
+        if (is_count and value < 0) or (not is_count and not 0.0 <= float(amount) <= 1.0):
             raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
         self.amount: Any = amount
 
@@ -235,15 +233,15 @@ class _Unstructured(_ByAmount):
 
     PRUNING_TYPE = "unstructured"
 
-    def _unwanted(self, t: Any, count: int) -> Any:
-        """Indices into the flat tensor."""
+    def _pruned_indices(self, t: Any, count: int) -> Any:
+        """The indices of the elements to prune in the flattened tensor."""
         raise NotImplementedError
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         count = self._count(t.nelement())
         mask = default_mask.clone(memory_format=contiguous_format)
         if count != 0:
-            mask.view(-1)[self._unwanted(t, count)] = 0
+            mask.view(-1)[self._pruned_indices(t, count)] = 0
         return mask
 
 
@@ -254,7 +252,7 @@ class RandomUnstructured(_Unstructured):
         amount: the number or fraction of elements.
     """
 
-    def _unwanted(self, t: Any, count: int) -> Any:
+    def _pruned_indices(self, t: Any, count: int) -> Any:
         return names_of("torch")["rand_like"](t).view(-1).topk(count).indices
 
     @classmethod
@@ -269,7 +267,7 @@ class L1Unstructured(_Unstructured):
         amount: the number or fraction of elements.
     """
 
-    def _unwanted(self, t: Any, count: int) -> Any:
+    def _pruned_indices(self, t: Any, count: int) -> Any:
         return t.abs().view(-1).topk(count, largest=False).indices
 
     @classmethod
@@ -286,7 +284,7 @@ class _Structured(_ByAmount):
     dim: int
 
     def _kept(self, t: Any, count: int) -> Any:
-        """An index along ``dim`` of the slices to keep."""
+        """The index along ``dim`` of the slices to keep."""
         raise NotImplementedError
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
@@ -440,10 +438,10 @@ def global_unstructured(parameters: Any, pruning_method: Any, importance_scores:
     Args:
         parameters: pairs of a module and a parameter's name.
         pruning_method: an unstructured method; ``kwargs`` are its arguments.
-        importance_scores: tensors to rank by, keyed by such pairs.
+        importance_scores: a dictionary of tensors to rank by, with such pairs as keys.
 
     Raises:
-        TypeError: for other methods, and for an argument that is neither an iterable nor a dictionary.
+        TypeError: for other methods, and for arguments of other types.
     """
     if not isinstance(parameters, Iterable):
         raise TypeError("global_unstructured(): parameters is not an Iterable")

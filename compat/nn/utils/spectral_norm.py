@@ -1,4 +1,4 @@
-"""Spectral normalization by a hook before each call; newer programs use ``parametrizations.spectral_norm``."""
+"""Spectral normalization by a hook before each call; prefer ``parametrizations.spectral_norm``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SpectralNorm:
         ValueError: if ``n_power_iterations`` is not positive.
     """
 
-    #: 1 since ``v`` is kept beside ``u``.
+    #: Version 1 stores ``v`` besides ``u``.
     _version = 1
 
     def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12):
@@ -78,7 +78,7 @@ class SpectralNorm:
         setattr(module, self.name, self.compute_weight(module, do_power_iteration=module.training))
 
     def _right_vector(self, matrix: Any, u: Any, sigma: Any) -> Any:
-        """The ``v`` for ``u`` and a singular value."""
+        """The right singular vector ``v`` for the left one ``u`` and a singular value."""
         v = names_of("linalg")["multi_dot"]([matrix.t().mm(matrix).pinverse(), matrix.t(), u.unsqueeze(1)]).squeeze(1)
         return v.mul_(sigma / u.dot(matrix.mv(v)))
 
@@ -87,7 +87,7 @@ class SpectralNorm:
         """Registers the hook, and the tensors from which it computes the weight.
 
         Raises:
-            RuntimeError: if there is one for that weight already.
+            RuntimeError: if the weight has such a hook already.
             ValueError: if the weight is None or has no size yet.
         """
         if any(isinstance(hook, SpectralNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
@@ -106,7 +106,7 @@ class SpectralNorm:
             u, v = [F.normalize(weight.new_empty(n).normal_(0, 1), dim=0, eps=eps) for n in sizes]
         delattr(module, name)
         module.register_parameter(f"{name}_orig", weight)
-        # No parameter, so that it is not trained; the hook puts the computed one here.
+        # Not as a parameter, since it is not trained; the hook replaces it.
         setattr(module, name, weight.data)
         module.register_buffer(f"{name}_u", u)
         module.register_buffer(f"{name}_v", v)
@@ -151,11 +151,11 @@ class SpectralNormStateDictHook:
         self.fn = fn
 
     def __call__(self, module: Any, state_dict: Any, prefix: str, local_metadata: Any) -> None:
-        noted = local_metadata.setdefault("spectral_norm", {})
+        versions = local_metadata.setdefault("spectral_norm", {})
         key = f"{self.fn.name}.version"
-        if key in noted:
+        if key in versions:
             raise RuntimeError(f"Unexpected key in metadata['spectral_norm']: {key}")
-        noted[key] = self.fn._version
+        versions[key] = self.fn._version
 
 
 def spectral_norm(
@@ -190,7 +190,7 @@ def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
     """Removes ``spectral_norm``; returns the module.
 
     Raises:
-        ValueError: if that weight is not normalized.
+        ValueError: if the weight is not normalized.
 
     Example:
         >>> layer = torch.nn.utils.spectral_norm(torch.nn.Linear(2, 2))

@@ -46,19 +46,19 @@ def reparametrized(
 ) -> Iterator[None]:
     """Context in which parameters and buffers of a module, given by dotted name, are replaced."""
     given = tensors
-    if tie_weights or strict:  # else its own names are not read: a module may contain itself
+    if tie_weights or strict:  # otherwise names are not listed, as a module may contain itself
         own = dict(module.named_parameters(remove_duplicate=False)) | dict(module.named_buffers(remove_duplicate=False))
         given = _untied(own, tensors) if tie_weights else tensors
         if strict and given.keys() != own.keys():
             raise RuntimeError(_mismatch(module, own, given))
-    places = [(name, *_place(module, name, value), value) for name, value in given.items()]
-    before = [(table, key, table.get(key, _ABSENT)) for _, table, key, _ in places]
+    targets = [(name, *_target(module, name, value), value) for name, value in given.items()]
+    before = [(table, key, table.get(key, _ABSENT)) for _, table, key, _ in targets]
     try:
-        for _, table, key, value in places:
+        for _, table, key, value in targets:
             table[key] = value
         yield
     finally:
-        for name, table, key, _ in places:
+        for name, table, key, _ in targets:
             if name in tensors and key in table:
                 tensors[name] = table[key]
         for table, key, value in before:
@@ -75,7 +75,7 @@ _ABSENT = object()
 
 
 def _untied(own: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """The given values under all names of the tensors that they replace."""
+    """The given values under all names of the tied tensors that they replace."""
     names: dict[int, list[str]] = {}
     for name, tensor in own.items():
         names.setdefault(id(tensor), []).append(name)
@@ -103,8 +103,8 @@ def _mismatch(module: Any, own: dict[str, Any], given: dict[str, Any]) -> str:
     return f"Error(s) in reparametrizing for {module._get_name()}:\n\t" + "\n\t".join(lines)
 
 
-def _place(module: Any, name: str, value: Any) -> tuple[dict, str]:
-    """The dictionary of the submodule that has a parameter or buffer, or that would have it, and its key there."""
+def _target(module: Any, name: str, value: Any) -> tuple[dict, str]:
+    """The dictionary of the submodule to which a parameter or buffer belongs, and its key there."""
     *path, last = name.split(".")
     for part in path:
         if not hasattr(module, part):

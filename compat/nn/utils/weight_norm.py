@@ -1,4 +1,4 @@
-"""Weight normalization by a hook before each call; use ``parametrizations.weight_norm`` instead."""
+"""Weight normalization by a hook before each call; prefer ``parametrizations.weight_norm``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class WeightNorm:
         """Registers the hook, and the tensors from which it computes the weight.
 
         Raises:
-            RuntimeError: if there is one for that weight already.
+            RuntimeError: if the weight has such a hook already.
             ValueError: if the weight has no size yet.
         """
         warn(
@@ -101,7 +101,7 @@ def remove_weight_norm(module: Any, name: str = "weight") -> Any:
     """Removes ``weight_norm``; returns the module.
 
     Raises:
-        ValueError: if that weight is not normalized.
+        ValueError: if the weight is not normalized.
     """
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, WeightNorm) and hook.name == name:

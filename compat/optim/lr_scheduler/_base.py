@@ -38,14 +38,14 @@ class LRScheduler:
 
     Args:
         optimizer: the optimizer.
-        last_epoch: the epoch to resume after; -1 starts anew.
+        last_epoch: the epoch to resume after; -1 to start from the beginning.
 
     Attributes:
         base_lrs: the initial learning rates, one for each group.
         last_epoch: the number of completed epochs.
 
     Raises:
-        TypeError: if it is not an optimizer.
+        TypeError: if ``optimizer`` is not an optimizer.
         KeyError: when resuming, if the groups have no initial learning rate.
     """
 
@@ -56,8 +56,7 @@ class LRScheduler:
     optimizer: Any
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        check_optimizer(optimizer)
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
@@ -84,14 +83,14 @@ class LRScheduler:
         """The last learning rates that were set."""
         return self._last_lr
 
-    def _present_(self) -> list[Any]:
+    def _current_lrs_(self) -> list[Any]:
         """The current learning rates; warns if called outside of ``step``."""
         if not self._get_lr_called_within_step:
             warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
         return [copied(group["lr"]) for group in self._groups_]
 
     def step(self, epoch: int | None = None) -> None:
-        """Sets the learning rates of the next epoch; to be called after the optimizer's ``step``."""
+        """Sets the learning rates of the next epoch; call it after the optimizer's ``step``."""
         if self._step_count == 1:
             if not hasattr(self.optimizer.step, "_counted"):
                 warn(_REPLACED_WARNING)
@@ -112,7 +111,7 @@ class LRScheduler:
         self._last_lr = [copied(group["lr"]) for group in self._groups_]
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer."""
+        """The attributes of the scheduler without the optimizer."""
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -121,7 +120,13 @@ class LRScheduler:
 
 
 class _LRScheduler(LRScheduler):
-    """The deprecated name of ``LRScheduler``, from which older scripts derive schedulers."""
+    """The deprecated name of ``LRScheduler``, as a base class."""
+
+
+def check_optimizer(optimizer: Any) -> None:
+    """Raises ``TypeError`` unless the argument is an optimizer."""
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
 
 def copied(value: Any) -> Any:
@@ -130,7 +135,7 @@ def copied(value: Any) -> Any:
 
 
 def for_each_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
-    """A setting for each group, from one for all or a list; tensors are copied.
+    """A list of the values of a setting for each group, from one value for all or a list; tensors are copied.
 
     Raises:
         ValueError: if the list does not have one element per group.
@@ -161,9 +166,9 @@ def _count_steps(optimizer: Any) -> None:
 
     @wraps(step)
     def counted(*args: Any, **kwargs: Any) -> Any:
-        found: Any = owner()
-        found._opt_called = True
-        return step.__get__(found, type(found))(*args, **kwargs)
+        instance: Any = owner()
+        instance._opt_called = True
+        return step.__get__(instance, type(instance))(*args, **kwargs)
 
     counted._counted = True  # type: ignore[attr-defined]
     optimizer.step = counted

@@ -29,7 +29,7 @@ def _check(name: str, optimizer: Any, schedulers: Sequence[Any]) -> None:
             )
 
 
-class _Several(LRScheduler):
+class _CompositeScheduler(LRScheduler):
     """A scheduler composed of schedulers."""
 
     _schedulers: list[Any]
@@ -47,8 +47,8 @@ class _Several(LRScheduler):
         self.__dict__.update(state)
 
 
-class SequentialLR(_Several):
-    """Schedulers in sequence; each next one starts at an epoch in ``milestones``.
+class SequentialLR(_CompositeScheduler):
+    """Schedulers in sequence; all but the first start at the epochs in ``milestones``.
 
     Raises:
         ValueError: for a wrong number of milestones, or schedulers of different optimizers.
@@ -80,20 +80,20 @@ class SequentialLR(_Several):
         self._schedulers = list(schedulers)
         self._milestones = milestones
         self.last_epoch = last_epoch + 1
-        # Making the schedules has changed the learning rates: begin again with the first one's.
+        # The constructors of the schedulers have changed the learning rates.
         for group in optimizer.param_groups:
             set_lr(group, group["initial_lr"])
         for scheduler in schedulers:
-            _take_back(scheduler)
+            _undo_initial_step(scheduler)
         _restart(schedulers[0])
         self._last_lr = schedulers[0].get_last_lr()
 
     def step(self, epoch: int | None = None) -> None:
         """Sets the learning rates of the next epoch."""
         self.last_epoch += 1
-        which = bisect_right(self._milestones, self.last_epoch)
-        scheduler = self._schedulers[which]
-        if which > 0 and self._milestones[which - 1] == self.last_epoch:
+        index = bisect_right(self._milestones, self.last_epoch)
+        scheduler = self._schedulers[index]
+        if index > 0 and self._milestones[index - 1] == self.last_epoch:
             scheduler.last_epoch = -1
             for group, base in zip(self._groups_, scheduler.base_lrs):
                 set_lr(group, base)
@@ -103,11 +103,11 @@ class SequentialLR(_Several):
         self._last_lr = scheduler.get_last_lr()
 
 
-def _take_back(scheduler: Any) -> None:
-    """Reverts the initial step of a scheduler, or those of its parts."""
-    if isinstance(scheduler, _Several):
-        for one in scheduler._schedulers:
-            _take_back(one)
+def _undo_initial_step(scheduler: Any) -> None:
+    """Reverts the initial step of a scheduler, or of the schedulers that compose it."""
+    if isinstance(scheduler, _CompositeScheduler):
+        for part in scheduler._schedulers:
+            _undo_initial_step(part)
     else:
         scheduler.last_epoch -= 1
 
@@ -120,7 +120,7 @@ def _restart(scheduler: Any) -> None:
     scheduler._is_initial = False
 
 
-class ChainedScheduler(_Several):
+class ChainedScheduler(_CompositeScheduler):
     """Chained schedulers: each changes the learning rates that the previous one has set.
 
     Args:
@@ -128,7 +128,7 @@ class ChainedScheduler(_Several):
         optimizer: their optimizer.
 
     Raises:
-        ValueError: if there is none, or they are of different optimizers.
+        ValueError: if there are no schedulers, or schedulers of different optimizers.
 
     Example:
         >>> from compat.optim.lr_scheduler import ExponentialLR, StepLR
@@ -153,7 +153,7 @@ class ChainedScheduler(_Several):
         self._last_lr = [group["lr"] for group in self._groups_]
 
     def step(self, epoch: int | None = None) -> None:
-        """Steps all of them."""
+        """Steps all schedulers."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = [group["lr"] for group in self._groups_]

@@ -34,15 +34,15 @@ class CosineAnnealingLR(LRScheduler):
         return 1 + math.cos(math.pi * epoch / self.T_max)
 
     def get_lr(self) -> list[Any]:
-        present, least, epoch = self._present_(), self.eta_min, self.last_epoch
+        current, low, epoch = self._current_lrs_(), self.eta_min, self.last_epoch
         if self._is_initial:
-            return present
+            return current
         if self._step_count == 1 and epoch > 0:
             return self._get_closed_form_lr()
-        if (epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # there the wave is zero, and cannot be divided by
+        if (epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the previous value of the wave, a divisor below, is zero
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
-            return [lr + (base - least) * rise for base, lr in zip(self.base_lrs, present)]
-        return [self._wave_(epoch) / self._wave_(epoch - 1) * (lr - least) + least for lr in present]
+            return [lr + (base - low) * rise for base, lr in zip(self.base_lrs, current)]
+        return [self._wave_(epoch) / self._wave_(epoch - 1) * (lr - low) + low for lr in current]
 
     def _get_closed_form_lr(self) -> list[Any]:
         wave = self._wave_(self.last_epoch)
@@ -56,7 +56,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     Args:
         T_0: the number of epochs of the first wave.
-        T_mult: the factor by which each next wave is longer.
+        T_mult: the ratio of the numbers of epochs of consecutive waves.
 
     Raises:
         ValueError: if ``T_0`` or ``T_mult`` is not a positive integer, or ``eta_min`` not a number.
@@ -90,7 +90,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        self._present_()
+        self._current_lrs_()
         wave = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (base - self.eta_min) * wave / 2 for base in self.base_lrs]
 
@@ -105,7 +105,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                 self.T_cur -= self.T_i
                 self.T_i *= self.T_mult
         else:
-            self._move_(epoch)
+            self._set_epoch_(epoch)
         self.last_epoch = math.floor(epoch)
         self._get_lr_called_within_step = True
         try:
@@ -116,8 +116,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             set_lr(group, value)
         self._last_lr = [group["lr"] for group in self._groups_]
 
-    def _move_(self, epoch: float) -> None:
-        """Finds the wave of an epoch, and the position in it."""
+    def _set_epoch_(self, epoch: float) -> None:
+        """Sets the length of the wave of an epoch, and the position in it."""
         if epoch < 0:
             raise ValueError(f"Expected non-negative epoch, but got {epoch}")
         if epoch < self.T_0:

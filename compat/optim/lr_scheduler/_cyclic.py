@@ -7,13 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from compat.optim.lr_scheduler._base import LRScheduler, for_each_group, set_lr
+from compat.optim.lr_scheduler._base import LRScheduler, check_optimizer, for_each_group, set_lr
 from compat.optim.optimizer import Group, Optimizer
-
-
-def _check_optimizer(optimizer: Any) -> None:
-    if not isinstance(optimizer, Optimizer):
-        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
 
 class _WithMomentum(LRScheduler):
@@ -22,8 +17,8 @@ class _WithMomentum(LRScheduler):
     cycle_momentum: bool
     use_beta1: bool
 
-    def _begin_momentum_(self, optimizer: Optimizer, bases: Any, tops: Any, last_epoch: int) -> None:
-        """Records the range of each group's momentum, and sets it to the largest.
+    def _init_momentum_(self, optimizer: Optimizer, bases: Any, tops: Any, last_epoch: int) -> None:
+        """Records the range of each group's momentum, and sets the momentum to the maximum.
 
         Raises:
             ValueError: if the optimizer has no momentum.
@@ -45,16 +40,16 @@ class _WithMomentum(LRScheduler):
 
 
 class CyclicLR(_WithMomentum):
-    """Cycles between ``base_lr`` and ``max_lr``, with ``step_size_up`` steps upwards; to be stepped after every batch.
+    """Cycles between ``base_lr`` and ``max_lr``; call ``step`` after every batch.
 
     Source: L. N. Smith, "Cyclical learning rates for training neural networks", WACV 2017.
 
     Args:
-        base_lr, max_lr: for all groups, or a list with one for each.
-        step_size_up, step_size_down: the numbers of steps up, and down (by default equal).
-        mode: ``"triangular"``; ``"triangular2"``, each cycle half as high; ``"exp_range"``, step ``i`` being
-            ``gamma ** i`` as high.
-        scale_fn: the amplitude, in place of the modes: a function of the cycle, or of the step with
+        base_lr, max_lr: the bounds, one for all groups or a list with one for each.
+        step_size_up, step_size_down: the numbers of increasing steps and of decreasing steps, by default equal.
+        mode: the amplitude: ``"triangular"`` keeps it, ``"triangular2"`` halves it every cycle, ``"exp_range"``
+            multiplies it by ``gamma`` every step.
+        scale_fn: the amplitude instead of ``mode``: a function of the cycle, or of the step with
             ``scale_mode="iterations"``.
         cycle_momentum: whether the momentum cycles inversely between ``max_momentum`` and ``base_momentum``.
 
@@ -91,7 +86,7 @@ class CyclicLR(_WithMomentum):
         max_momentum: Any = 0.9,
         last_epoch: int = -1,
     ):
-        _check_optimizer(optimizer)
+        check_optimizer(optimizer)
         self.optimizer = optimizer
         bases = for_each_group("base_lr", optimizer, base_lr)
         if last_epoch == -1:
@@ -101,19 +96,19 @@ class CyclicLR(_WithMomentum):
         up, down = float(step_size_up), float(step_size_up if step_size_down is None else step_size_down)
         self.total_size = up + down
         self.step_ratio = up / self.total_size
-        if mode not in _HEIGHTS and scale_fn is None:
+        if mode not in _AMPLITUDES and scale_fn is None:
             raise ValueError("mode is invalid and scale_fn is None")
         self.mode = mode
         self.gamma = gamma
         self._scale_fn_custom = scale_fn
         if scale_fn is None:
-            self._scale_fn_ref = _HEIGHTS[mode][1](gamma)
-        self.scale_mode = scale_mode if scale_fn is not None else _HEIGHTS[mode][0]
+            self._scale_fn_ref = _AMPLITUDES[mode][1](gamma)
+        self.scale_mode = scale_mode if scale_fn is not None else _AMPLITUDES[mode][0]
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             self.base_momentums = for_each_group("base_momentum", optimizer, base_momentum)
             self.max_momentums = for_each_group("max_momentum", optimizer, max_momentum)
-            self._begin_momentum_(optimizer, self.base_momentums, self.max_momentums, last_epoch)
+            self._init_momentum_(optimizer, self.base_momentums, self.max_momentums, last_epoch)
         super().__init__(optimizer, last_epoch)
         self.base_lrs = bases
 
@@ -136,18 +131,18 @@ class CyclicLR(_WithMomentum):
         return float(gamma**x)
 
     def get_lr(self) -> list[Any]:
-        self._present_()
+        self._current_lrs_()
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
-        part = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        fraction = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
         height = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
         if self.cycle_momentum:
             for group, base, top in zip(self._groups_, self.base_momentums, self.max_momentums, strict=True):
-                self._set_momentum_(group, top - (top - base) * part * height)
-        return [base + (top - base) * part * height for base, top in zip(self.base_lrs, self.max_lrs, strict=True)]
+                self._set_momentum_(group, top - (top - base) * fraction * height)
+        return [base + (top - base) * fraction * height for base, top in zip(self.base_lrs, self.max_lrs, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
-        """The state without the optimizer and plain functions; of a callable object, its attributes."""
+        """The state without the optimizer; a callable ``scale_fn`` as its attributes, a plain function as None."""
         state = super().state_dict()
         state.pop("_scale_fn_ref", None)
         custom = state.pop("_scale_fn_custom")
@@ -164,10 +159,10 @@ class CyclicLR(_WithMomentum):
 
 
 for _height in (CyclicLR._triangular_scale_fn, CyclicLR._triangular2_scale_fn, CyclicLR._exp_range_scale_fn):
-    _height.__module__ = CyclicLR.__module__  # under which files of whole schedulers name them
+    _height.__module__ = CyclicLR.__module__  # the address in pickled schedulers
 
-#: The argument of a mode's amplitude (cycle or step), and the function of ``gamma`` that makes it.
-_HEIGHTS: dict[str, tuple[str, Callable[[float], Callable[[float], float]]]] = {
+#: For each mode, the argument of the amplitude (cycle or step), and the amplitude as a function of ``gamma``.
+_AMPLITUDES: dict[str, tuple[str, Callable[[float], Callable[[float], float]]]] = {
     "triangular": ("cycle", lambda gamma: CyclicLR._triangular_scale_fn),
     "triangular2": ("cycle", lambda gamma: CyclicLR._triangular2_scale_fn),
     "exp_range": ("iterations", lambda gamma: partial(CyclicLR._exp_range_scale_fn, gamma)),
@@ -175,20 +170,20 @@ _HEIGHTS: dict[str, tuple[str, Callable[[float], Callable[[float], float]]]] = {
 
 
 class OneCycleLR(_WithMomentum):
-    """Up to ``max_lr`` and then down below the beginning, once; to be stepped after every batch.
+    """Increases to ``max_lr``, then decreases below the initial rate, once; call ``step`` after every batch.
 
     Source: L. N. Smith and N. Topin, "Super-convergence: very fast training of neural networks using large learning
     rates", 2019.
 
     Args:
-        max_lr: for all groups, or a list with one for each.
-        total_steps: the number of steps, or ``epochs * steps_per_epoch``.
+        max_lr: the maximum, one for all groups or a list with one for each.
+        total_steps: the number of steps; ``epochs * steps_per_epoch`` by default.
         pct_start: the fraction of increasing steps.
         anneal_strategy: ``"cos"`` or ``"linear"``.
         cycle_momentum: whether the momentum cycles inversely between ``max_momentum`` and ``base_momentum``.
-        div_factor: the initial rate is ``max_lr / div_factor``,
-        final_div_factor: and the final rate is the initial one divided by this.
-        three_phase: whether to return to the initial rate symmetrically, and then anneal to the final one.
+        div_factor: the ratio of ``max_lr`` and the initial rate.
+        final_div_factor: the ratio of the initial and the final rate.
+        three_phase: whether to decrease to the initial rate as fast as it increased, and then to the final one.
 
     Raises:
         ValueError: for settings out of range, and for a step after the last one.
@@ -224,13 +219,13 @@ class OneCycleLR(_WithMomentum):
         three_phase: bool = False,
         last_epoch: int = -1,
     ):
-        _check_optimizer(optimizer)
+        check_optimizer(optimizer)
         self.optimizer = optimizer
         self.total_steps = _total_steps(total_steps, epochs, steps_per_epoch)
         if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         self._schedule_phases = _phases(self.total_steps, pct_start, three_phase)
-        if anneal_strategy not in _BETWEEN:
+        if anneal_strategy not in _INTERPOLATIONS:
             raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
         self._anneal_func_type = anneal_strategy
         tops = for_each_group("max_lr", optimizer, max_lr)
@@ -242,11 +237,11 @@ class OneCycleLR(_WithMomentum):
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             bases = for_each_group("base_momentum", optimizer, base_momentum)
-            self._begin_momentum_(optimizer, bases, for_each_group("max_momentum", optimizer, max_momentum), last_epoch)
+            self._init_momentum_(optimizer, bases, for_each_group("max_momentum", optimizer, max_momentum), last_epoch)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        self._present_()
+        self._current_lrs_()
         step, start = self.last_epoch, 0.0
         if step > self.total_steps:
             raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
@@ -254,13 +249,13 @@ class OneCycleLR(_WithMomentum):
             if step <= phase["end_step"] or phase is self._schedule_phases[-1]:
                 break
             start = phase["end_step"]
-        part = (step - start) / (phase["end_step"] - start)
-        between = _BETWEEN[self._anneal_func_type]
+        fraction = (step - start) / (phase["end_step"] - start)
+        interpolate = _INTERPOLATIONS[self._anneal_func_type]
         if self.cycle_momentum:
             for group in self._groups_:
-                at = between(group[phase["start_momentum"]], group[phase["end_momentum"]], part)
-                self._set_momentum_(group, at)
-        return [between(group[phase["start_lr"]], group[phase["end_lr"]], part) for group in self._groups_]
+                momentum = interpolate(group[phase["start_momentum"]], group[phase["end_momentum"]], fraction)
+                self._set_momentum_(group, momentum)
+        return [interpolate(group[phase["start_lr"]], group[phase["end_lr"]], fraction) for group in self._groups_]
 
 
 def _total_steps(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
@@ -275,24 +270,24 @@ def _total_steps(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
     return math.prod(given.values())
 
 
-def _phases(steps: int, up: float, three: bool) -> list[dict[str, Any]]:
+def _phases(steps: int, pct_start: float, three_phase: bool) -> list[dict[str, Any]]:
     """The phases of the cycle: their last steps, and the settings that each interpolates."""
 
     def phase(end: float, *names: str) -> dict[str, Any]:
         return {"end_step": end} | dict(zip(("start_lr", "end_lr", "start_momentum", "end_momentum"), names))
 
-    rise = phase(float(up * steps) - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")
-    if not three:
+    rise = phase(float(pct_start * steps) - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")
+    if not three_phase:
         return [rise, phase(steps - 1, "max_lr", "min_lr", "base_momentum", "max_momentum")]
     return [
         rise,
-        phase(float(2 * up * steps) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
+        phase(float(2 * pct_start * steps) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
         phase(steps - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
     ]
 
 
 #: Interpolation between a start and an end, by a fraction.
-_BETWEEN: dict[str, Callable[[Any, Any, float], Any]] = {
-    "cos": lambda start, end, part: end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1),
-    "linear": lambda start, end, part: (end - start) * part + start,
+_INTERPOLATIONS: dict[str, Callable[[Any, Any, float], Any]] = {
+    "cos": lambda start, end, fraction: end + (start - end) / 2.0 * (math.cos(math.pi * fraction) + 1),
+    "linear": lambda start, end, fraction: (end - start) * fraction + start,
 }

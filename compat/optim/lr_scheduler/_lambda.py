@@ -10,18 +10,18 @@ from compat.optim.optimizer import Optimizer
 
 
 class _ByFunctions(LRScheduler):
-    """One function of the epoch for all groups, or one for each."""
+    """A scheduler with one function of the epoch for all groups, or one for each."""
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1):
         groups = len(optimizer.param_groups) if isinstance(optimizer, Optimizer) else 0
-        given = list(lr_lambda) if isinstance(lr_lambda, list | tuple) else [lr_lambda] * groups
-        if len(given) != groups and groups:
-            raise ValueError(f"Expected {groups} lr_lambdas, but got {len(given)}")
-        self.lr_lambdas: list[Callable[[int], float]] = given
+        functions = list(lr_lambda) if isinstance(lr_lambda, list | tuple) else [lr_lambda] * groups
+        if len(functions) != groups and groups:
+            raise ValueError(f"Expected {groups} lr_lambdas, but got {len(functions)}")
+        self.lr_lambdas: list[Callable[[int], float]] = functions
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """The state without the optimizer and plain functions; of callable objects, their attributes."""
+        """The state without the optimizer; callable objects as their attributes, plain functions as None."""
         state = {key: value for key, value in self.__dict__.items() if key not in ("optimizer", "lr_lambdas")}
         functions = [None if hasattr(f, "__code__") else dict(f.__dict__) for f in self.lr_lambdas]
         return state | {"lr_lambdas": functions}
@@ -53,7 +53,7 @@ class LambdaLR(_ByFunctions):
     __module__ = "compat.optim.lr_scheduler"
 
     def get_lr(self) -> list[Any]:
-        self._present_()
+        self._current_lrs_()
         return [base * function(self.last_epoch) for base, function in zip(self.base_lrs, self.lr_lambdas)]
 
 
@@ -72,7 +72,7 @@ class MultiplicativeLR(_ByFunctions):
     __module__ = "compat.optim.lr_scheduler"
 
     def get_lr(self) -> list[Any]:
-        present = self._present_()
+        current = self._current_lrs_()
         if self._is_initial:
-            return present
-        return [lr * function(self.last_epoch) for lr, function in zip(present, self.lr_lambdas)]
+            return current
+        return [lr * function(self.last_epoch) for lr, function in zip(current, self.lr_lambdas)]

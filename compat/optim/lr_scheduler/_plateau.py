@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from compat._core.types.errors import warn
-from compat.optim.lr_scheduler._base import EPOCH_DEPRECATION_WARNING, LRScheduler, set_lr
+from compat.optim.lr_scheduler._base import EPOCH_DEPRECATION_WARNING, LRScheduler, check_optimizer, set_lr
 from compat.optim.optimizer import Optimizer
 
 
@@ -19,7 +19,7 @@ class ReduceLROnPlateau(LRScheduler):
         patience: the number of tolerated epochs without improvement.
         threshold: the minimum improvement, relative to the best (``threshold_mode="rel"``) or absolute (``"abs"``).
         cooldown: the number of ignored epochs after a reduction.
-        min_lr: the lower bound of the learning rate, for all groups or for each.
+        min_lr: the lower bound of the learning rate, one for all groups or a list with one for each.
         eps: the minimum change of a learning rate.
 
     Raises:
@@ -51,8 +51,7 @@ class ReduceLROnPlateau(LRScheduler):
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         self.factor = factor
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        check_optimizer(optimizer)
         self.optimizer = optimizer
         groups = len(optimizer.param_groups)
         several = isinstance(min_lr, list | tuple)
@@ -92,7 +91,7 @@ class ReduceLROnPlateau(LRScheduler):
         return a < limit if self.mode == "min" else a > limit
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Records the metric of an epoch, and reduces the learning rates if it is due."""
+        """Records the metric of an epoch, and reduces the learning rates after ``patience`` epochs."""
         current = float(metrics)
         if epoch is not None:
             warn(EPOCH_DEPRECATION_WARNING)
@@ -112,7 +111,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = [group["lr"] for group in self._groups_]
 
     def _check_groups_(self) -> None:
-        """Raises an error where groups came, and it is not known how far down theirs may go."""
+        """Extends ``min_lrs`` to groups added since; raises an error if ``min_lr`` was a list."""
         groups = len(self._groups_)
         if groups == len(self.min_lrs):
             return
@@ -126,8 +125,8 @@ class ReduceLROnPlateau(LRScheduler):
 
     def _reduce_(self) -> None:
         self._check_groups_()
-        for group, least in zip(self._groups_, self.min_lrs):
-            old = float(group["lr"])
-            new = max(old * self.factor, least)
-            if old - new > self.eps:
-                set_lr(group, new)
+        for group, min_lr in zip(self._groups_, self.min_lrs):
+            current = float(group["lr"])
+            reduced = max(current * self.factor, min_lr)
+            if current - reduced > self.eps:
+                set_lr(group, reduced)

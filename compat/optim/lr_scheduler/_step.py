@@ -31,10 +31,10 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        present = self._present_()
+        current = self._current_lrs_()
         if self.last_epoch == 0 or self.last_epoch % self.step_size:
-            return present
-        return [lr * self.gamma for lr in present]
+            return current
+        return [lr * self.gamma for lr in current]
 
     def _get_closed_form_lr(self) -> list[Any]:
         return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
@@ -60,10 +60,10 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        present = self._present_()
+        current = self._current_lrs_()
         if self.last_epoch not in self.milestones:
-            return present
-        return [lr * self.gamma ** self.milestones[self.last_epoch] for lr in present]
+            return current
+        return [lr * self.gamma ** self.milestones[self.last_epoch] for lr in current]
 
     def _get_closed_form_lr(self) -> list[Any]:
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
@@ -89,8 +89,8 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        present = self._present_()
-        return present if self._is_initial else [lr * self.gamma for lr in present]
+        current = self._current_lrs_()
+        return current if self._is_initial else [lr * self.gamma for lr in current]
 
     def _get_closed_form_lr(self) -> list[Any]:
         return [base * self.gamma**self.last_epoch for base in self.base_lrs]

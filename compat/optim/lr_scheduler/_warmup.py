@@ -1,4 +1,4 @@
-"""Schedules up to a number of epochs, for a warm-up or a decay: ConstantLR, LinearLR, PolynomialLR."""
+"""Schedules of a limited number of epochs, for warmup or decay: ConstantLR, LinearLR, PolynomialLR."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class ConstantLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        present = self._present_()
+        current = self._current_lrs_()
         if self.last_epoch == 0:
-            return [lr * self.factor for lr in present]
+            return [lr * self.factor for lr in current]
         if self.last_epoch != self.total_iters:
-            return present
-        return [lr * (1.0 / self.factor) for lr in present]
+            return current
+        return [lr * (1.0 / self.factor) for lr in current]
 
     def _get_closed_form_lr(self) -> list[Any]:
         factor = self.factor if self.last_epoch < self.total_iters else 1
@@ -81,14 +81,14 @@ class LinearLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        present = self._present_()
+        current = self._current_lrs_()
         if self.last_epoch == 0:
-            return [lr * self.start_factor for lr in present]
+            return [lr * self.start_factor for lr in current]
         if self._is_initial or self.last_epoch > self.total_iters:
-            return present
-        climb = self.end_factor - self.start_factor
-        before = self.total_iters * self.start_factor + (self.last_epoch - 1) * climb
-        return [lr * (1.0 + climb / before) for lr in present]
+            return current
+        change = self.end_factor - self.start_factor
+        previous = self.total_iters * self.start_factor + (self.last_epoch - 1) * change
+        return [lr * (1.0 + change / previous) for lr in current]
 
     def _get_closed_form_lr(self) -> list[Any]:
         done = min(self.total_iters, self.last_epoch) / self.total_iters
@@ -116,11 +116,11 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        present = self._present_()
+        current = self._current_lrs_()
         if self._is_initial or self.last_epoch > self.total_iters:
-            return present
-        left, before = 1.0 - self.last_epoch / self.total_iters, 1.0 - (self.last_epoch - 1) / self.total_iters
-        return [lr * (left / before) ** self.power for lr in present]
+            return current
+        left, previous = 1.0 - self.last_epoch / self.total_iters, 1.0 - (self.last_epoch - 1) / self.total_iters
+        return [lr * (left / previous) ** self.power for lr in current]
 
     def _get_closed_form_lr(self) -> list[Any]:
         left = (1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power

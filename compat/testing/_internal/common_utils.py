@@ -19,8 +19,7 @@ from compat._core.types import dtype as dtypes
 from compat._core.types.device import device as Device
 from compat._core.types.dtype import dtype as Dtype
 from compat._operators.create.from_buffer import as_tensor
-from compat.nn.modules._parameters import ParameterDict, ParameterList
-from compat.nn.modules.container import ModuleDict, ModuleList, Sequential
+from compat.nn.modules.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from compat.random import fork_rng
 from compat.testing._comparison import assert_close
 from compat.testing._creation import make_tensor

@@ -22,12 +22,12 @@ from compat.utils.data._utils.worker_pool import WorkerPool
 from compat.utils.data.dataset import IterableDataset, T_co
 from compat.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 
-_collate_fn_t = Callable[[list[Any]], Any]  # the type of ``collate_fn``, by PyTorch's name, which packages import
+_collate_fn_t = Callable[[list[Any]], Any]  # the type of ``collate_fn``; packages import it by this name
 
 __all__ = ["DataLoader", "default_collate", "default_convert"]
 
 
-class _Endless:
+class _InfiniteSampler:
     """The sampler of an iterable dataset, which takes no indices."""
 
     def __iter__(self) -> Iterator[None]:
@@ -40,16 +40,16 @@ _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "per
 class DataLoader(Generic[T_co]):
     """Batches of a dataset, in order or shuffled.
 
-    Without workers, batches are made in this process when they are requested; with workers, ahead of time in processes
-    that send their tensors through shared memory. The order, and the random numbers of sampler and workers, are
-    PyTorch's. Workers end with the epoch, with the loader if they are persistent, and in any case with this process.
+    Without workers, this process makes batches when they are requested; worker processes make them ahead of time, and
+    send their tensors through shared memory. The order, and the random numbers of sampler and workers, are the same as
+    in PyTorch. Workers end with the epoch, or with the loader if they are persistent, and always with this process.
 
     Args:
         dataset: an object with ``__getitem__`` and ``__len__``, or an ``IterableDataset``.
         batch_size: the number of samples in a batch; None for single samples, not stacked.
         shuffle: whether to use a new random order in each epoch.
         sampler: the order of indices, instead of ``shuffle``.
-        batch_sampler: yields lists of indices, one per batch, instead.
+        batch_sampler: an iterable of lists of indices, one per batch, instead of ``batch_size`` and ``sampler``.
         collate_fn: makes a batch of a list of samples; by default ``default_collate``.
         drop_last: whether to omit a last batch that is incomplete.
         generator: the random number generator.
@@ -58,15 +58,15 @@ class DataLoader(Generic[T_co]):
         prefetch_factor: the number of batches that each worker prefetches; by default 2.
         persistent_workers: whether to keep workers, with their datasets and random states, for all epochs.
         timeout: the seconds to wait for a worker's batch; 0 for no limit.
-        multiprocessing_context: how workers are started: a context of ``multiprocessing``, or the name of a method;
-            by default that of ``multiprocessing``. Forked ones compute by NumPy where this process has used XLA.
-        in_order: whether batches are returned in the sampler's order, or as they are ready.
+        multiprocessing_context: the start method of workers, a context of ``multiprocessing`` or a name; by default
+            that of ``multiprocessing``. Forked workers compute by NumPy if this process has used XLA.
+        in_order: whether batches are returned in the sampler's order, rather than in the order of completion.
         pin_memory, pin_memory_device: ignored.
 
     Raises:
-        ValueError: for arguments out of range, or that exclude each other.
-        RuntimeError: from an iteration, if a worker has ended or takes longer than ``timeout``. What a worker raises is
-            raised here, with the worker's traceback in its text.
+        ValueError: for arguments out of range, and for mutually exclusive arguments.
+        RuntimeError: from an iteration, if a worker has ended or takes longer than ``timeout``. Exceptions of workers
+            are raised with the worker's traceback in the message.
 
     Example:
         >>> data = torch.utils.data.TensorDataset(torch.arange(5))
@@ -114,7 +114,7 @@ class DataLoader(Generic[T_co]):
             batch_size, drop_last = None, False
         if sampler is None:
             if isinstance(dataset, IterableDataset):
-                sampler = _Endless()
+                sampler = _InfiniteSampler()
             else:
                 sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
         if batch_size is not None and batch_sampler is None:
@@ -209,7 +209,7 @@ def _check_workers(num_workers: int, timeout: float, prefetch_factor: Any, persi
 
 
 def _context_of(context: Any, num_workers: int) -> Any:
-    """A multiprocessing context, from one or its name."""
+    """A multiprocessing context, given itself or by name."""
     if num_workers == 0:
         raise ValueError(
             "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
@@ -231,7 +231,7 @@ def _context_of(context: Any, num_workers: int) -> Any:
 
 
 def _check_unordered(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
-    """Raises for ``shuffle`` or a sampler with an iterable dataset, which has its own order."""
+    """Raises ``ValueError`` for ``shuffle`` or a sampler with an iterable dataset, which defines its order."""
     if shuffle not in (False, None):
         raise ValueError(
             f"DataLoader with IterableDataset: expected unspecified shuffle option, but got shuffle={shuffle}"
@@ -295,10 +295,10 @@ class _BaseDataLoaderIter:
         loader = self._loader
         reported = loader._reported
         if isinstance(loader.dataset, IterableDataset) and reported is not None and self._num_yielded > reported:
-            self._warn_of_more(reported)
+            self._warn_length(reported)
         return batch
 
-    def _warn_of_more(self, reported: int) -> None:
+    def _warn_length(self, reported: int) -> None:
         text = (
             f"Length of IterableDataset {self._loader.dataset} was reported to be {reported} (when accessing "
             f"len(dataloader)), but {self._num_yielded} samples have been fetched. "
@@ -328,8 +328,8 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """The iterator of a loader with workers.
 
-    Tasks have numbers, in the order in which their batches are to be given. As many are under way as the workers may
-    be ahead; with each batch that is given another one is told.
+    Tasks are numbered in the order of their batches. At most ``prefetch_factor`` tasks per worker are outstanding; each
+    returned batch is followed by sending another task.
     """
 
     def __init__(self, loader: DataLoader):
@@ -356,9 +356,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._active = [True] * self._num_workers
         self._turns = itertools.cycle(range(self._num_workers))
         for _ in range(self._most):
-            self._tell()
+            self._send_next()
 
-    def _tell(self) -> None:
+    def _send_next(self) -> None:
         """Sends the next task to the next worker in turn, if there is a task."""
         try:
             index = next(self._sampler_iter)
@@ -369,7 +369,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 break
         else:
             return
-        self._pool.tell(worker, (self._next_task, index))
+        self._pool.send_task(worker, (self._next_task, index))
         self._tasks[self._next_task] = worker
         self._busy[worker] += 1
         self._next_task += 1
@@ -377,33 +377,33 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _next_data(self) -> Any:
         while True:
             while self._given < self._next_task and self._given not in self._tasks:
-                self._given += 1  # given already, or of a worker that had come to its end
+                self._given += 1  # returned already, or of a worker whose part is exhausted
             if self._given == self._next_task:
                 if not self._loader.persistent_workers:
                     self._shutdown_workers()
                 raise StopIteration
             if self._given in self._early:
-                return self._give(self._given, self._early.pop(self._given))
-            worker, number, made = self._pool.hear([w for w in range(self._num_workers) if self._active[w]])
+                return self._return_batch(self._given, self._early.pop(self._given))
+            worker, number, made = self._pool.receive_result([w for w in range(self._num_workers) if self._active[w]])
             if isinstance(made, Ended):
-                self._end(worker)
+                self._mark_exhausted(worker)
             elif number == self._given or not self._loader.in_order:
-                return self._give(number, made)
+                return self._return_batch(number, made)
             else:
                 self._early[number] = made
 
-    def _end(self, worker: int) -> None:
+    def _mark_exhausted(self, worker: int) -> None:
         """Marks a worker whose part of the dataset is exhausted."""
         self._active[worker] = False
         ended = [number for number, of in self._tasks.items() if of == worker and number not in self._early]
         for number in ended:
             del self._tasks[number]
         for _ in ended:
-            self._tell()
+            self._send_next()
 
-    def _give(self, number: int, made: Any) -> Any:
+    def _return_batch(self, number: int, made: Any) -> Any:
         self._busy[self._tasks.pop(number)] -= 1
-        self._tell()
+        self._send_next()
         if isinstance(made, ExceptionWrapper):
             made.reraise()
         return made

@@ -19,7 +19,7 @@ T_co = TypeVar("T_co", covariant=True)
 class Dataset(Generic[T_co]):
     """A map-style dataset: subclasses define ``__getitem__``, and ``__len__``.
 
-    A subclass that can fetch several at once may define ``__getitems__(numbers) -> list``.
+    A subclass that can fetch several samples together may define ``__getitems__(indices) -> list``.
     """
 
     def __getitem__(self, index: Any) -> Any:
@@ -68,9 +68,9 @@ class TensorDataset(Dataset[tuple]):
         return self.tensors[0].size(0)
 
     def stacked(self, indices: Sequence[Any]) -> list | None:
-        """The samples at these indices, stacked as by ``default_collate``; None if a subclass overrides fetching.
+        """The samples at the given indices, stacked as by ``default_collate``, by one operation.
 
-        One operation instead of one for each sample and one to stack them.
+        None if a subclass overrides how samples are fetched.
         """
         if type(self).__getitem__ is not TensorDataset.__getitem__ or not all(type(i) is int for i in indices):
             return None
@@ -85,7 +85,7 @@ class Subset(Dataset[T_co]):
 
     Args:
         dataset: the dataset.
-        indices: the indices of the samples in it.
+        indices: the indices of the samples.
 
     Example:
         >>> list(torch.utils.data.Subset(["a", "b", "c"], [2, 0]))
@@ -122,10 +122,10 @@ class ConcatDataset(Dataset[T_co]):
     """The concatenation of datasets.
 
     Args:
-        datasets: at least one, none of them an ``IterableDataset``.
+        datasets: at least one dataset, none of them an ``IterableDataset``.
 
     Raises:
-        AssertionError: for others.
+        AssertionError: for invalid ``datasets``.
 
     Example:
         >>> list(torch.utils.data.ConcatDataset([[1, 2], [3]]))
@@ -181,7 +181,7 @@ class StackDataset(Dataset):
         *args, **kwargs: the datasets, all of one length: samples are tuples, or dictionaries under these names.
 
     Raises:
-        ValueError: if there are none, both kinds, or different lengths.
+        ValueError: for no datasets, both positional and named datasets, or datasets of different lengths.
     """
 
     datasets: Any
@@ -225,12 +225,12 @@ def _several(dataset: Any, indices: list) -> Any:
 
 
 def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) -> list[Subset]:
-    """Splits a dataset randomly into subsets of these lengths.
+    """Splits a dataset randomly into subsets of given lengths.
 
     Args:
         dataset: the dataset.
-        lengths: numbers of samples, or fractions that add up to 1; rounding remainders are distributed to the first
-            ones.
+        lengths: numbers of samples, or fractions that add up to 1; the remainder of rounding is distributed to the
+            first subsets.
         generator: the random number generator.
 
     Raises:

@@ -14,19 +14,18 @@ __all__ = ["DistributedSampler"]
 
 
 class DistributedSampler(Sampler[int]):
-    """Every n-th sample of an order that all processes share.
+    """Every n-th sample of an order that is the same in all processes.
 
     Args:
-        dataset: the data set.
+        dataset: the dataset.
         num_replicas: the number of processes; by default the world size.
         rank: the rank of this process; by default its rank in the group.
         shuffle: whether to use a random order, determined by ``seed`` and the epoch.
-        seed: the same in all processes.
+        seed: the seed, the same in all processes.
         drop_last: whether to drop the remainder; otherwise samples are repeated to divide evenly.
 
     Raises:
-        ValueError: for a process that does not exist, and where its number is left to be found out before
-            ``init_process_group``.
+        ValueError: for a rank out of range, and without ``num_replicas`` and ``rank`` before ``init_process_group``.
 
     Example:
         >>> from compat.utils.data.distributed import DistributedSampler

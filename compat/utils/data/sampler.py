@@ -1,4 +1,4 @@
-"""Samplers: orders of the samples of a dataset. With the same seed they are PyTorch's."""
+"""Samplers: orders of the samples of a dataset. The same seed gives the same order as in PyTorch."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def make_np(x: Any) -> np.ndarray:
     """Converts a tensor, number, list or array to an array.
 
     Raises:
-        NotImplementedError: for anything else.
+        NotImplementedError: for arguments of other types.
     """
     if isinstance(x, Tensor):
         x = x.detach()
@@ -39,7 +39,7 @@ def scalar(tag: str, scalar_value: Any, new_style: bool = False, double_precisio
     """The summary of a scalar.
 
     Raises:
-        AssertionError: for several.
+        AssertionError: for several elements.
     """
     array = make_np(scalar_value)
     if array.size != 1:

@@ -75,7 +75,7 @@ class SummaryWriter:
         purge_step: TensorBoard discards events from this step on that were written before.
         max_queue, flush_secs, filename_suffix: as for ``FileWriter``.
 
-    Each ``add_...`` takes a tag, a value, the number of the step and, if it is not now, the time.
+    The methods ``add_...`` take a tag, a value, the number of the step and the time, by default the current one.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Averages of gradients, in their own or a narrower dtype."""
+"""Hooks that average gradients, in their dtype or a narrower one."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def _first(found: Any) -> Any:
 
 
 def fp16_compress_wrapper(hook: Callable[[Any, GradBucket], Any]) -> Callable[[Any, GradBucket], Any]:
-    """Wraps a hook: its gradients are rounded to ``float16``."""
+    """Wraps a hook, so that it gets gradients rounded to ``float16``."""
     return _wrapped(NAMES["float16"], hook)
 
 
 def bf16_compress_wrapper(hook: Callable[[Any, GradBucket], Any]) -> Callable[[Any, GradBucket], Any]:
-    """Wraps a hook: its gradients are rounded to ``bfloat16``."""
+    """Wraps a hook, so that it gets gradients rounded to ``bfloat16``."""
     return _wrapped(NAMES["bfloat16"], hook)

@@ -23,12 +23,12 @@ class ProcessFailure:
     """The failure of a process.
 
     Attributes:
-        local_rank: its rank on this host.
-        pid: its process id.
-        exitcode: its exit status; the negative signal number if it was killed.
-        error_file: the file in which ``record`` stored its error, if any.
-        timestamp: when the failure was detected.
-        message: its error, with the traceback if recorded.
+        local_rank: the rank on this host.
+        pid: the process id.
+        exitcode: the exit status; the negative signal number if the process was killed.
+        error_file: the file in which ``record`` stored the error, if any.
+        timestamp: the time at which the failure was detected.
+        message: the error, with the traceback if recorded.
     """
 
     local_rank: int
@@ -41,21 +41,21 @@ class ProcessFailure:
     def __post_init__(self) -> None:
         self.timestamp = self.timestamp or int(time.time())
         if not self.message:
-            self.message = _told(self.error_file) or self._guess()
+            self.message = _recorded_error(self.error_file) or self._infer_name()
 
-    def _guess(self) -> str:
+    def _infer_name(self) -> str:
         if self.exitcode < 0:
             return f"Signal {-self.exitcode} ({self.signal_name()}) received by PID {self.pid}"
         return "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"
 
     def signal_name(self) -> str:
-        """The name of the signal that killed it, or ""."""
+        """The name of the signal that killed the process, or ""."""
         import signal
 
         return signal.Signals(-self.exitcode).name if self.exitcode < 0 else ""
 
 
-def _told(path: str) -> str:
+def _recorded_error(path: str) -> str:
     try:
         with open(path) as file:
             return str(json.load(file)["message"]["message"])
@@ -67,7 +67,7 @@ class ChildFailedError(Exception):
     """Processes started by a launcher have failed.
 
     Args:
-        name: of the program.
+        name: the name of the program.
         failures: the failures by rank.
     """
 

@@ -14,7 +14,7 @@ from compat.nn.modules.module import Module
 
 __all__ = ["RemoteModule"]
 
-#: What a remote module has of a module.
+#: The attributes of modules that a remote module supports.
 _HERE = frozenset(("forward", "forward_async", "remote_parameters", "get_module_rref", "train", "eval", "training"))
 
 
@@ -37,17 +37,17 @@ def _trained(module: RRef[Module], mode: bool) -> None:
 
 
 class RemoteModule(Module):
-    """A module in another worker, which its ``forward`` calls. Gradients need a context of distributed autograd.
+    """A module in another worker, which ``forward`` calls. Gradients need a context of distributed autograd.
 
-    It can be an argument of remote calls, and not be pickled otherwise. Methods of modules that it lacks, such as
-    ``parameters``, raise an error: ``get_module_rref`` refers to the module.
+    It can be an argument of remote calls, but cannot be pickled otherwise. Unsupported methods of modules, such as
+    ``parameters``, raise an error; use ``get_module_rref``.
 
     Args:
-        remote_device: the worker's name or rank, and a device of it: ``"ps"``, ``"ps/cpu"``, ``"rank:1/cpu"``; the
-            CPU by default.
+        remote_device: the worker's name or rank, and a device of the worker, the CPU by default: ``"ps"``,
+            ``"ps/cpu"``, ``"rank:1/cpu"``.
         module_cls: the class of the module.
-        args: its arguments.
-        kwargs: its keyword arguments.
+        args: the positional arguments of the class.
+        kwargs: the keyword arguments of the class.
 
     Raises:
         ValueError: for an invalid ``remote_device``, and a class whose instances are not modules.
@@ -85,7 +85,7 @@ class RemoteModule(Module):
         """References to the module's parameters, for a ``DistributedOptimizer``.
 
         Args:
-            recurse: whether those of submodules are among them.
+            recurse: whether to include the parameters of submodules.
         """
         found: list[RRef[Tensor]] = rpc_sync(self.on, _parameters, (self.module_rref, recurse))
         return found
@@ -127,7 +127,7 @@ def _place(remote_device: Any) -> tuple[str | int, str]:
     """The worker, by its name or its rank, and the device.
 
     Raises:
-        ValueError: for another text.
+        ValueError: for an invalid text.
     """
     if not isinstance(remote_device, str) or not remote_device or remote_device.count("/") > 1:
         raise ValueError(f"Could not parse remote_device: {remote_device}. The valid format is '<workername>/<device>'")

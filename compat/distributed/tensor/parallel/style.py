@@ -35,8 +35,8 @@ class ParallelStyle(ABC):
         """Applies the style."""
 
 
-def laid(values: Any, layouts: Layouts, mesh: DeviceMesh) -> Any:
-    """Redistributes tensors to ``layouts``: one for all, or one for each; None leaves a tensor unchanged."""
+def redistributed(values: Any, layouts: Layouts, mesh: DeviceMesh) -> Any:
+    """Redistributes tensors to ``layouts``, one for all or one for each; None leaves a tensor unchanged."""
     several = isinstance(values, tuple | list)
     items = list(values) if several else [values]
     wanted = list(layouts) if isinstance(layouts, Sequence) else [layouts] * len(items)
@@ -49,15 +49,15 @@ def laid(values: Any, layouts: Layouts, mesh: DeviceMesh) -> Any:
 
 def _inputs(module: Module, layouts: Layouts, mesh: DeviceMesh) -> None:
     if layouts is not None:
-        module.register_forward_pre_hook(lambda m, inputs: laid(tuple(inputs), layouts, mesh))
+        module.register_forward_pre_hook(lambda m, inputs: redistributed(tuple(inputs), layouts, mesh))
 
 
 def _outputs(module: Module, layouts: Layouts, mesh: DeviceMesh) -> None:
     if layouts is not None:
-        module.register_forward_hook(lambda m, inputs, outputs: laid(outputs, layouts, mesh))
+        module.register_forward_hook(lambda m, inputs, outputs: redistributed(outputs, layouts, mesh))
 
 
-def _rest(module: Module, mesh: DeviceMesh) -> None:
+def _replicate_remaining(module: Module, mesh: DeviceMesh) -> None:
     for t in [*module.parameters(), *module.buffers()]:
         if where(t) is None:
             place_in(t, mesh, [Replicate()])
@@ -121,7 +121,7 @@ class RowwiseParallel(ParallelStyle):
             _inputs(module, Replicate(), device_mesh)
         else:
             raise NotImplementedError("RowwiseParallel currently only support nn.Linear and nn.Embedding!")
-        _rest(module, device_mesh)
+        _replicate_remaining(module, device_mesh)
         _outputs(module, self.output_layouts, device_mesh)
         return module
 
@@ -138,7 +138,7 @@ class SequenceParallel(ParallelStyle):
         self.sequence_dim = sequence_dim
 
     def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
-        _rest(module, device_mesh)
+        _replicate_remaining(module, device_mesh)
         _inputs(module, Shard(self.sequence_dim), device_mesh)
         _outputs(module, Shard(self.sequence_dim), device_mesh)
         return module
@@ -148,7 +148,7 @@ class PrepareModuleInput(ParallelStyle):
     """Redistributes a module's arguments.
 
     Args:
-        input_layouts: their placements, which tensors know themselves.
+        input_layouts: ignored: tensors have placements.
         desired_input_layouts: the desired placements; None for no change.
         input_kwarg_layouts, desired_input_kwarg_layouts: the same for keyword arguments.
         use_local_output: ignored.
@@ -163,8 +163,8 @@ class PrepareModuleInput(ParallelStyle):
 
     def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
         def prepare(m: Module, args: tuple, kwargs: dict[str, Any]) -> tuple:
-            named = {k: laid(v, self.desired_named.get(k), device_mesh) for k, v in kwargs.items()}
-            return laid(tuple(args), self.desired, device_mesh), named
+            named = {k: redistributed(v, self.desired_named.get(k), device_mesh) for k, v in kwargs.items()}
+            return redistributed(tuple(args), self.desired, device_mesh), named
 
         module.register_forward_pre_hook(prepare, with_kwargs=True)
         return module
@@ -174,7 +174,7 @@ class PrepareModuleOutput(ParallelStyle):
     """Redistributes a module's results.
 
     Args:
-        output_layouts: their placements, which tensors know themselves.
+        output_layouts: ignored: tensors have placements.
         desired_output_layouts: the desired placements.
         use_local_output: ignored.
     """
@@ -212,26 +212,26 @@ def parallelize_module(
         parallelize_plan._apply(module, device_mesh)
     else:
         for path, style in (parallelize_plan or {}).items():
-            parts = [m for name, m in module.named_modules() if _fits(name, path)]
+            parts = [m for name, m in module.named_modules() if _matches(name, path)]
             if not parts:
                 raise ValueError(f"parallelize_module: the plan names {path!r}, but the module has no such submodule")
             for part in parts:
                 style._apply(part, device_mesh)
-    _rest(module, device_mesh)
-    _onto_mesh(module, device_mesh)
+    _replicate_remaining(module, device_mesh)
+    _replicate_inputs(module, device_mesh)
     return module
 
 
-def _fits(name: str, path: str) -> bool:
+def _matches(name: str, path: str) -> bool:
     have, want = name.split("."), path.split(".")
     return len(have) == len(want) and all(fnmatch(a, b) for a, b in zip(have, want))
 
 
-def _onto_mesh(module: Module, mesh: DeviceMesh) -> None:
+def _replicate_inputs(module: Module, mesh: DeviceMesh) -> None:
     """Registers a forward pre-hook that replicates single-device tensors over the mesh."""
-    move = lambda x: redistribute(x, mesh, [Replicate()] * mesh.ndim) if _loose(x) else x
+    move = lambda x: redistribute(x, mesh, [Replicate()] * mesh.ndim) if _is_off_mesh(x) else x
     module.register_forward_pre_hook(lambda m, args, named: trees.tree_map(move, (args, named)), with_kwargs=True)
 
 
-def _loose(x: Any) -> bool:
+def _is_off_mesh(x: Any) -> bool:
     return isinstance(x, Tensor) and not on_mesh(x)

@@ -1,7 +1,7 @@
 """Pipes between a loader and its workers, which send tensors as shared memory.
 
-The descriptors of shared memory go beside the pickle, over the same socket: once a batch is sent it is there, whatever
-becomes of the worker, and unreceived data is freed with the pipe.
+The socket transfers the descriptors of shared memory together with the pickle. So a batch that was sent does not depend
+on the worker any longer, and data that is not received is freed with the pipe.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Channel:
             text = ForkingPickler.dumps(value)
         finally:
             luggage.descriptors = None
-        # Until they are sent, the value keeps the storages, and those keep the files.
+        # The value references the storages, and these the files, until they are sent.
         self.connection.send_bytes(len(files).to_bytes(4, "little") + bytes(text))
         if files:
             with socket.socket(fileno=os.dup(self.connection.fileno())) as pipe:
@@ -85,7 +85,7 @@ def _too_many(files: list[int]) -> RuntimeError:
     )
 
 
-# A forked child has copies of all pipes: those of workers that are not its own would keep them from seeing their end.
+# A forked child closes its copies of these pipes: while open, they keep other workers from detecting the end.
 _mine: weakref.WeakSet[Connection] = weakref.WeakSet()
 
 

@@ -18,9 +18,9 @@ from compat._operators.create.from_data import tensor
 
 _WRONG = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 
-#: The kinds of NumPy dtypes that have no tensors; PyTorch's name, which packages import.
+#: The kinds of NumPy dtypes that tensors do not support; packages import it by this name.
 np_str_obj_array_pattern = re.compile("[SaUO]")
-#: A function that collates samples of a type: called with the samples and, by name, the map that contains it.
+#: A function that collates samples of a type, called with the samples and the map that contains the function.
 Collating = Mapping[Any, Callable[..., Any]]
 
 
@@ -60,7 +60,7 @@ def collate(batch: Sequence[Any], *, collate_fn_map: Collating | None = None) ->
 
 def collate_tensor_fn(batch: Sequence[Any], *, collate_fn_map: Collating | None = None) -> Any:
     """Stacks tensors."""
-    # The public function, which types with __torch_function__ override.
+    # The public function, since types with __torch_function__ can override it.
     return import_module("compat").stack(list(batch), 0)
 
 

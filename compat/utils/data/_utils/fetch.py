@@ -16,7 +16,7 @@ class Recipe:
     """The settings for making batches, which are sent to workers.
 
     Attributes:
-        dataset: the data set of the samples.
+        dataset: the dataset.
         collate_fn: makes a batch of a list of samples.
         batched: whether samples are batched.
         drop_last: whether to omit a last batch that is incomplete.

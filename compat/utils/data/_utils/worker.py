@@ -28,12 +28,12 @@ class WorkerInfo:
     """Information about a worker.
 
     Attributes:
-        id: its index.
+        id: the index of the worker.
         num_workers: the number of workers.
-        seed: its random seed.
-        dataset: its copy of the dataset.
+        seed: the random seed of the worker.
+        dataset: the worker's copy of the dataset.
         rng: None; in PyTorch the generators of threads.
-        worker_method: how it runs.
+        worker_method: the kind of worker, a process.
     """
 
     id: int
@@ -44,13 +44,13 @@ class WorkerInfo:
     worker_method: str = "multiprocessing"
 
 
-class _Known:
+class _ProcessInfo:
     """The information about this process."""
 
     info: WorkerInfo | None = None
 
 
-_known = _Known()
+_known = _ProcessInfo()
 
 
 def get_worker_info() -> WorkerInfo | None:
@@ -72,9 +72,9 @@ class Job:
 
     Attributes:
         recipe: the settings for making batches.
-        number: its index.
+        number: the index of the worker.
         count: the number of workers.
-        base_seed: the seed that the loader drew for all of them.
+        base_seed: the seed that the loader drew for all workers.
     """
 
     recipe: Recipe
@@ -99,7 +99,7 @@ def _generate_state(base_seed: int, worker_id: int) -> list[int]:
 
 
 def work(job: Job, connection: Connection) -> None:
-    """The main function of a worker process: runs until the loader stops it, or has died."""
+    """The main function of a worker process: runs until the loader stops it or exits."""
     channel = Channel(connection)
     try:
         set_num_threads(1)

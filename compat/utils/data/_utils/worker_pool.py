@@ -32,7 +32,7 @@ class WorkerPool:
     Args:
         recipe: the settings for making batches.
         count: the number of workers.
-        base_seed: the seed that the loader drew for all of them.
+        base_seed: the seed that the loader drew for all workers.
         context: the multiprocessing context.
         timeout: the seconds to wait for a batch; 0 for no limit.
     """
@@ -64,22 +64,22 @@ class WorkerPool:
             there.close()
         self.processes.append(process)
 
-    def tell(self, worker: int, task: Any) -> None:
+    def send_task(self, worker: int, task: Any) -> None:
         """Sends a task to a worker: the task's id, and the indices of the samples."""
         with suppress(OSError):  # the worker is dead, reported when its result is needed
             self.channels[worker].send(task)
 
     def resume(self) -> None:
-        """Starts another epoch: outstanding tasks of the last one are dropped."""
+        """Starts another epoch; outstanding tasks of the last one are dropped."""
         for worker in range(len(self.channels)):
-            self.tell(worker, Resume())
+            self.send_task(worker, Resume())
         left = len(self.channels)
         while left:
-            _, number, _ = self.hear(range(len(self.channels)))
+            _, number, _ = self.receive_result(range(len(self.channels)))
             left -= isinstance(number, Resume)
 
-    def hear(self, workers: Any) -> tuple[int, Any, Any]:
-        """The next result of some workers: the worker, the task's id, and the batch.
+    def receive_result(self, workers: Any) -> tuple[int, Any, Any]:
+        """The next result of the given workers: the worker, the task's id, and the batch.
 
         Raises:
             RuntimeError: if a worker has died, or none answers within the timeout.

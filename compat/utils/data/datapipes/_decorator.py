@@ -18,7 +18,7 @@ def functional_datapipe(name: str, enable_df_api_tracing: bool = False) -> Calla
         enable_df_api_tracing: ignored.
 
     Raises:
-        TypeError: if it is not a class of data pipes.
+        TypeError: for a class that is not a data pipe.
 
     Example:
         >>> from compat.utils.data import IterDataPipe, functional_datapipe

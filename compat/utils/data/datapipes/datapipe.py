@@ -12,7 +12,7 @@ __all__ = ["DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe"]
 
 
 class _Functional:
-    """Methods that construct classes: ``pipe.map(f)`` is ``Mapper(pipe, f)``."""
+    """Registered methods, which construct pipes: ``pipe.map(f)`` is ``Mapper(pipe, f)``."""
 
     functions: ClassVar[dict[str, Callable[..., Any]]]
 
@@ -62,7 +62,7 @@ class IterDataPipe(_Functional, IterableDataset[Any]):
     functions: ClassVar[dict[str, Callable[..., Any]]] = {}
 
     def reset(self) -> None:
-        """Called when iteration restarts; there is no state here."""
+        """Called when iteration restarts; without effect, as there is no state."""
 
 
 class DFIterDataPipe(IterDataPipe):

@@ -34,8 +34,8 @@ class IterableWrapper(IterDataPipe):
         return len(self.iterable)  # type: ignore[arg-type]
 
 
-class _Of(IterDataPipe):
-    """A pipe of as many samples as another one."""
+class _SameLength(IterDataPipe):
+    """A pipe of the same length as another one."""
 
     def __init__(self, datapipe: Any):
         self.datapipe = datapipe
@@ -45,7 +45,7 @@ class _Of(IterDataPipe):
 
 
 @functional_datapipe("map")
-class Mapper(_Of):
+class Mapper(_SameLength):
     """The results of a function for each sample, or for a part of it.
 
     Args:
@@ -146,7 +146,7 @@ class UnBatcher(IterDataPipe):
 
 
 @functional_datapipe("collate")
-class Collator(_Of):
+class Collator(_SameLength):
     """Batches collated into tensors."""
 
     def __init__(self, datapipe: Any, conversion: Any = None, collate_fn: Callable[[Any], Any] | None = None):
@@ -188,7 +188,7 @@ class Zipper(IterDataPipe):
 
 
 @functional_datapipe("shuffle")
-class Shuffler(_Of):
+class Shuffler(_SameLength):
     """Samples shuffled with a buffer.
 
     Args:
@@ -236,7 +236,7 @@ class Shuffler(_Of):
 
 
 @functional_datapipe("sharding_filter")
-class ShardingFilter(_Of):
+class ShardingFilter(_SameLength):
     """The samples of one worker: every n-th, starting at its index."""
 
     def __init__(self, datapipe: Any):

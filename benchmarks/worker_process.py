@@ -1,4 +1,4 @@
-"""The parent's end of ``worker.py``: starts the process of a contestant and sends it requests."""
+"""The parent process's side of ``worker.py``: starts the process of a contestant and sends it requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.contestants import Absent, Contestant
 from benchmarks.processors import wait_until_idle
-from benchmarks.worker import Orders
+from benchmarks.worker import WorkerConfig
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -26,7 +26,7 @@ class Failed(Exception):
 
 
 def environment(own: Mapping[str, str], threads: int, caches: Path) -> dict[str, str]:
-    """The environment of a process: its own variables, the same number of threads for all, and separate caches on disk.
+    """The environment of a process: its contestant's variables, a number of threads, and a folder for caches on disk.
 
     The folder determines whether a process is the first of its kind: frameworks keep their caches there from one
     process to the next.
@@ -61,17 +61,17 @@ class Worker:
 
     Args:
         contestant: its contestant.
-        orders: what it has to run.
+        config: the training program to run.
         caches: the folder for the caches of frameworks.
-        patience: the timeout for an answer, in seconds.
+        timeout: the maximum wait for an answer, in seconds.
     """
 
-    def __init__(self, contestant: Contestant, orders: Orders, caches: Path, patience: float = 300) -> None:
-        self.contestant, self.patience = contestant, patience
+    def __init__(self, contestant: Contestant, config: WorkerConfig, caches: Path, timeout: float = 300) -> None:
+        self.contestant, self.timeout = contestant, timeout
         self._errors = tempfile.TemporaryFile(mode="w+")  # noqa: SIM115 - closed with the process
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.worker", json.dumps(dataclasses.asdict(orders))],
-            cwd=ROOT, env=environment(contestant.environment, orders.threads, caches),
+            [sys.executable, "-m", "benchmarks.worker", json.dumps(dataclasses.asdict(config))],
+            cwd=ROOT, env=environment(contestant.environment, config.threads, caches),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
         )  # fmt: skip
 
@@ -80,7 +80,7 @@ class Worker:
 
         Raises:
             Absent: the contestant says that it cannot take part.
-            Failed: it raised an error, died, or timed out, and was killed for that.
+            Failed: if it raised an error, exited, or timed out, and was killed.
         """
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None
@@ -88,25 +88,25 @@ class Worker:
             stdin.write(json.dumps({"do": do, **arguments}).encode() + b"\n")
             stdin.flush()
         except BrokenPipeError:
-            raise Failed(self._last_words()) from None
-        if not select.select([stdout], [], [], self.patience)[0]:
+            raise Failed(self._exit_reason()) from None
+        if not select.select([stdout], [], [], self.timeout)[0]:
             self.close()
-            raise Failed(f"no answer to {do} within {self.patience:g} s")
+            raise Failed(f"no answer to {do} within {self.timeout:g} s")
         line = stdout.readline()
         if not line:
-            raise Failed(self._last_words())
-        said = json.loads(line)
-        if "absent" in said:
-            raise Absent(said["absent"])
-        if "error" in said:
-            raise Failed(said["error"])
-        return said
+            raise Failed(self._exit_reason())
+        answer = json.loads(line)
+        if "absent" in answer:
+            raise Absent(answer["absent"])
+        if "error" in answer:
+            raise Failed(answer["error"])
+        return answer
 
     def rest(self) -> None:
-        """Waits until the process is idle: background compilation is finished then."""
+        """Waits until the process is idle, and so background compilation is finished."""
         wait_until_idle(self._process.pid)
 
-    def _last_words(self) -> str:
+    def _exit_reason(self) -> str:
         status = self._process.wait()
         self._errors.seek(0)
         lines = self._errors.read().strip().splitlines()
