@@ -9,6 +9,7 @@ from compat._core.operators.composite import composite
 from compat._core.operators.out import check_dtype, of_dtype
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
+from compat._core.types.dtype import index_number
 from compat._core.types.errors import cpp_name, size_text, warn
 from compat._operators.create.factories import ones
 from compat._operators.linalg.common import casts_safely
@@ -183,6 +184,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
             f"linalg.matrix_power: A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} "
             "matrices"
         )
+    n = index_number(n)
     if n < 0:
         A, n = names_of("linalg")["inv"](A), -n
         if n == 1:
