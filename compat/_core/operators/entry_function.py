@@ -116,7 +116,7 @@ _PLAIN: dict[str, Callable[[Any], bool]] = {
 
 
 def _stands_for_number(plain: str, value: Any) -> bool:
-    """Whether a value is a tensor that PyTorch accepts as a number: zero-dimensional, or for integers of one element."""
+    """Whether a value is a tensor that PyTorch accepts as a number: 0-d, or for integers of one element."""
     if not isinstance(value, Tensor) or plain in ("bool", "str") or value.requires_grad:
         return False
     return value.numel() == 1 and value.dtype.category == dtype.INTEGER if plain == "int" else not value.dim()

@@ -97,7 +97,9 @@ class _Recorder(TorchFunctionMode):
         if outputs:
             own = getattr(func, "__self__", None) if func.__name__ == "__get__" else func
             operation = getattr(own, "__name__", func.__name__).strip("_")
-            self.add(f"aten::{operation}", f"{self._scope[-1]}/{operation}" if self._scope else operation, inputs, outputs)
+            self.add(
+                f"aten::{operation}", f"{self._scope[-1]}/{operation}" if self._scope else operation, inputs, outputs
+            )
         return result
 
     def name_of(self, t: Tensor) -> str:

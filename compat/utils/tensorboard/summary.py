@@ -233,8 +233,8 @@ def custom_scalars(layout: Mapping[str, Mapping[str, Sequence[Any]]]) -> Any:
     """The summary of a layout of charts.
 
     Args:
-        layout: for each category, by the charts' names, ``["Multiline", tags]`` or ``["Margin", tags]`` with the tags of
-            a scalar, its lower and its upper bound.
+        layout: for each category, by the charts' names, ``["Multiline", tags]`` or ``["Margin", tags]`` with the tags
+            of a scalar, its lower and its upper bound.
 
     Raises:
         ValueError: for another kind of chart.

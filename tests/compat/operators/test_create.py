@@ -121,9 +121,12 @@ def test_sizes_and_bounds_may_be_tensors(two):
 
 def test_a_float_is_no_size():
     for call, text in (
-        (lambda n: torch.eye(n), r"eye\(\): argument 'n' \(position 1\) must be int, not Tensor"),
+        (torch.eye, r"eye\(\): argument 'n' \(position 1\) must be int, not Tensor"),
         (lambda n: torch.linspace(0, 1, n), "linspace"),
-        (lambda n: torch.tril_indices(n, 2), r"tril_indices\(\): argument 'row' \(position 1\) must be int, not Tensor"),
+        (
+            lambda n: torch.tril_indices(n, 2),
+            r"tril_indices\(\): argument 'row' \(position 1\) must be int, not Tensor",
+        ),
     ):
         with pytest.raises(TypeError, match=text):
             call(torch.tensor(2.0))

@@ -36,8 +36,8 @@ def writer_and_values(tmp_path: Path) -> Any:
     def values() -> dict[str, Any]:
         files = tmp_path.rglob("events*")
         events = [Event.FromString(raw) for path in files for raw in RawEventFileLoader(str(path)).Load()]
-        graphs = {"graph": (event.step, event.graph_def) for event in events if event.HasField("graph_def")}
-        return graphs | {value.tag: (event.step, value) for event in events for value in event.summary.value}
+        graphs = [("graph", (event.step, event.graph_def)) for event in events if event.HasField("graph_def")]
+        return dict(graphs) | {value.tag: (event.step, value) for event in events for value in event.summary.value}
 
     return SummaryWriter(tmp_path), values
 
