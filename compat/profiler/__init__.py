@@ -292,9 +292,9 @@ class profile:
         """Starts the next step."""
         before = self._action
         self._leave()
+        self.step_num += 1  # the callback sees the number of the step that begins
         if before is ProfilerAction.RECORD_AND_SAVE and self.on_trace_ready is not None:
             self.on_trace_ready(self)
-        self.step_num += 1
         action = self._plan(self.step_num) if self._plan else ProfilerAction.RECORD
         if before is ProfilerAction.RECORD_AND_SAVE and action in (ProfilerAction.WARMUP, ProfilerAction.RECORD):
             self._events = []

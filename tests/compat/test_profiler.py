@@ -137,3 +137,12 @@ def test_a_cast_operator_is_within_its_own_range() -> None:
         torch.mm(torch.ones(2, 2), torch.ones(2, 2))
     found = [(e.name, e.cpu_parent and e.cpu_parent.name) for e in profiler.events()]
     assert ("aten::mm", None) in found and ("aten::mm", "aten::mm") in found
+
+
+def test_on_trace_ready_sees_the_number_of_the_next_step() -> None:
+    seen: list[int] = []
+    plan = torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=1)
+    with torch.profiler.profile(schedule=plan, on_trace_ready=lambda p: seen.append(p.step_num)) as profiler:
+        for _ in range(6):
+            profiler.step()
+    assert seen == [4]

@@ -116,10 +116,10 @@ _PLAIN: dict[str, Callable[[Any], bool]] = {
 
 
 def _stands_for_number(plain: str, value: Any) -> bool:
-    """Whether a value is a zero-dimensional tensor that PyTorch accepts as a number."""
-    if not isinstance(value, Tensor) or plain in ("bool", "str") or value.dim() or value.requires_grad:
+    """Whether a value is a tensor that PyTorch accepts as a number: 0-d, or for integers of one element."""
+    if not isinstance(value, Tensor) or plain in ("bool", "str") or value.requires_grad:
         return False
-    return plain != "int" or value.dtype.category == dtype.INTEGER
+    return value.numel() == 1 and value.dtype.category == dtype.INTEGER if plain == "int" else not value.dim()
 
 
 def _is_numpy_number(value: Any) -> bool:

@@ -136,7 +136,8 @@ def range_(
 ) -> Tensor:
     """Evenly spaced numbers from ``start`` up to and including ``end``; deprecated in favor of ``arange``."""
     warn(_DEPRECATED_RANGE)
-    start, end = (0, start) if end is None else (start, end)
+    start, end = map(_number, (0, start) if end is None else (start, end))
+    step = _number(step)
     count = int((end - start) / step) + 1
     dtype = dtypes.wanted("range", dtype)
     check_options(out, dtype, device, layout)
@@ -188,6 +189,7 @@ def linspace(
     first, last = _number(start), _number(end)
     if not isinstance(first, _NUMBERS) or not isinstance(last, _NUMBERS):
         raise wrong_combination("linspace", (start, end, steps))
+    steps = dtypes.index_number(steps)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     dtype = endpoints_dtype("linspace", first, last, dtypes.wanted("linspace", dtype), out, device, layout)
@@ -253,12 +255,13 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
         tensor([[1., 0.],
                 [0., 1.]])
     """
-    for name, size in (("n", n), ("m", n if m is None else m)):
+    rows = dtypes.index_number(n)
+    columns = rows if m is None else dtypes.index_number(m)
+    for name, size in (("n", rows), ("m", columns)):
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     check_options(out, dtype, device, layout)
     dtype = dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
-    made = from_table(
-        ("eye", n, m), (n, n if m is None else m), lambda: np.eye(n, m, dtype=dtype.numpy), dtype, place(device)
-    )
+    key = ("eye", rows, columns)
+    made = from_table(key, (rows, columns), lambda: np.eye(rows, columns, dtype=dtype.numpy), dtype, place(device))
     return into(out, with_grad(made, requires_grad))

@@ -9,6 +9,7 @@ from compat._core.operators.composite import composite
 from compat._core.operators.out import check_dtype, of_dtype
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
+from compat._core.types.dtype import index_number
 from compat._core.types.errors import cpp_name, size_text, warn
 from compat._operators.create.factories import ones
 from compat._operators.linalg.common import casts_safely, check_square
@@ -177,6 +178,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
                 [0, 1]])
     """
     check_square("linalg.matrix_power", A)
+    n = index_number(n)
     if n < 0:
         A, n = names_of("linalg")["inv"](A), -n
         if n == 1:

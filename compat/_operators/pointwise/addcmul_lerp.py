@@ -99,7 +99,8 @@ def _addcdiv_backward(ct: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
 
 
 def _check_lerp(input: Any, end: Any, weight: Any) -> None:
-    for name, t in (("end", end), ("weight", weight)):
+    of_any_dtype = isinstance(weight, Tensor) and not weight.dim()
+    for name, t in (("end", end), ("weight", None if of_any_dtype else weight)):
         if isinstance(t, Tensor) and t.dtype is not input.dtype:
             raise RuntimeError(f"expected dtype {cpp_name(input.dtype)} for `{name}` but got dtype {cpp_name(t.dtype)}")
 
@@ -121,14 +122,13 @@ def _lerp(input: Any, end: Any, weight: Any) -> Any:
     node="LerpBackward1", saves="end self weight", names="", dtypes=Dtypes(),
     check=Late(_check_lerp_kernel, _check_lerp), out=True,
 )  # fmt: skip
-@in_single
 def _lerp_tensor(input, end, weight):
-    return _lerp(input, end, weight)
+    return in_single(_lerp)(input, end, np.astype(weight, type_of(input).dtype))
 
 
 @_lerp_tensor.backward
 def _lerp_tensor_backward(ct: Any, input: Any, end: Any, weight: Any) -> Any:
-    weight = np.conj(weight)
+    weight = np.conj(np.astype(weight, type_of(ct).dtype))
     return ct * (e.number(1, weight) - weight), ct * weight, ct * np.conj(end - input)
 
 
@@ -155,7 +155,7 @@ def lerp(input: Any, end: Any, weight: Any) -> Op:
 
     Args:
         input, end: tensors of one dtype that broadcast together.
-        weight: a tensor of that dtype, or a number.
+        weight: a tensor of that dtype, a zero-dimensional one of any dtype, or a number.
         out: a tensor to write the result into.
 
     Raises:

@@ -311,7 +311,8 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Op:
 
     Args:
         input: a tensor.
-        min, max: both numbers, or both tensors; either may be omitted.
+        min, max: both numbers, or both tensors; either may be omitted. A zero-dimensional tensor that does not require
+            a gradient is a number beside a number.
         out: a tensor to write the result into.
 
     Raises:
@@ -325,7 +326,8 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Op:
     """
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    return _clamp_tensors if isinstance(min, Tensor) or isinstance(max, Tensor) else _clamp_numbers
+    bounds = [isinstance(bound, Tensor) for bound in (min, max) if bound is not None]
+    return _clamp_tensors if all(bounds) else _clamp_numbers
 
 
 def _split_gradient(ct: Any, unchanged: Any) -> tuple[Any, Any]:

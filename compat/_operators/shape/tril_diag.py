@@ -14,7 +14,7 @@ from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor, from_array
 from compat._core.types.device import place
 from compat._core.types.dtype import dtype as Dtype
-from compat._core.types.dtype import get_default_dtype, int64
+from compat._core.types.dtype import get_default_dtype, index_number, int64
 from compat._core.types.errors import wrap_dim
 from compat._core.types.memory_format import contiguous_format
 from compat._operators.create.factories import empty, from_table
@@ -283,6 +283,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
 def _triangle_indices(
     name: str, row: int, col: int, offset: int, dtype: Dtype | None, upper: bool, options: dict[str, Any]
 ) -> Tensor:
+    row, col, offset = index_number(row), index_number(col), index_number(offset)
     for argument, n in (("row", row), ("col", col)):
         if n < 0:
             raise RuntimeError(f"{argument} must be non-negative, got{n}")

@@ -11,7 +11,7 @@ from compat._core.tensor.registry import function, names_of, publish
 from compat._core.tensor.tensor import Tensor, from_array
 from compat._core.types.device import place
 from compat._core.types.dtype import dtype as Dtype
-from compat._core.types.dtype import int64
+from compat._core.types.dtype import index_number, int64
 from compat._core.types.errors import size_text, wrong_combination
 from compat._core.types.size import Size
 from compat._operators.arguments import tensor_argument
@@ -162,6 +162,7 @@ def logspace(
     numbers = bool | int | float | complex | np.number
     if not (isinstance(first, numbers) and isinstance(last, numbers) and isinstance(base, int | float | np.number)):
         raise wrong_combination("logspace", (start, end, steps))
+    steps = index_number(steps)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     dtype = endpoints_dtype("logspace", first, last, dtype, out, device, layout)

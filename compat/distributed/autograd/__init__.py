@@ -7,10 +7,12 @@ follows the graph through all workers.
 from __future__ import annotations
 
 from compat._core.tensor.tensor import Tensor
-from compat.distributed.autograd.contexts import of_process
+from compat.distributed.autograd.contexts import Context, of_process
 from compat.distributed.autograd.passes import backward
 
 __all__ = ["backward", "context", "get_gradients", "is_available"]
+
+DistAutogradContext = Context
 
 
 def is_available() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import wave
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +13,10 @@ import numpy as np
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import bfloat16
 
-__all__ = ["audio", "histogram", "histogram_raw", "hparams", "image", "make_np", "pr_curve", "scalar", "text"]
+__all__ = [
+    "audio", "custom_scalars", "histogram", "histogram_raw", "hparams", "image", "make_np", "mesh", "pr_curve",
+    "scalar", "text", "video",
+]  # fmt: skip
 
 
 def _proto() -> Any:
@@ -174,6 +178,84 @@ def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Any:
         content_type="audio/wav",
     )  # fmt: skip
     return pb.Summary(value=[pb.Summary.Value(tag=tag, audio=proto)])
+
+
+def video(tag: str, tensor: Any, fps: float = 4) -> Any:
+    """The summary of videos, (N, T, C, H, W), side by side as one GIF, encoded by Pillow.
+
+    Raises:
+        AssertionError: for another number of dimensions.
+        ModuleNotFoundError: without the package ``pillow``.
+    """
+    from PIL import Image
+
+    array = make_np(tensor)
+    if array.ndim != 5:
+        raise AssertionError(f"videos have 5 dimensions, (N, T, C, H, W), not {array.ndim}")
+    frames = [pixels(array[:, n], "NCHW") for n in range(array.shape[1])]
+    first, *others = [Image.fromarray(frame) for frame in frames]
+    file = io.BytesIO()
+    first.save(file, format="GIF", save_all=True, append_images=others, duration=1000 / fps, loop=0)
+    height, width, channels = frames[0].shape
+    pb = _proto()
+    proto = pb.Summary.Image(height=height, width=width, colorspace=channels, encoded_image_string=file.getvalue())
+    return pb.Summary(value=[pb.Summary.Value(tag=tag, image=proto)])
+
+
+def mesh(tag: str, vertices: Any, colors: Any = None, faces: Any = None, config: Any = None) -> Any:
+    """The summary of a mesh: its vertices, and their colors and the faces between them, if given.
+
+    Args:
+        vertices: (B, N, 3).
+        colors: (B, N, 3), between 0 and 255.
+        faces: (B, M, 3), the numbers of vertices.
+        config: the configuration of the viewer's classes, as a dictionary.
+    """
+    from tensorboard.plugins.mesh import metadata
+    from tensorboard.plugins.mesh.plugin_data_pb2 import MeshPluginData
+
+    parts = [("VERTEX", "DT_FLOAT", vertices), ("FACE", "DT_INT32", faces), ("COLOR", "DT_INT32", colors)]
+    given = [(MeshPluginData.ContentType.Value(name), kind, x) for name, kind, x in parts if x is not None]
+    components = metadata.get_components_bitmask([content for content, _, _ in given])
+    values = []
+    for content, kind, x in given:
+        array = make_np(x)
+        described = metadata.create_summary_metadata(
+            tag, None, content, components, array.shape, json_config=json.dumps(config or {}, sort_keys=True)
+        )
+        data = {"float_val" if kind == "DT_FLOAT" else "int_val": array.reshape(-1).tolist()}
+        name, plugin = metadata.get_instance_name(tag, content), described.plugin_data
+        values += _tensor_summary(name, kind, plugin.plugin_name, plugin.content, array.shape, **data).value
+    return _proto().Summary(value=values)
+
+
+def custom_scalars(layout: Mapping[str, Mapping[str, Sequence[Any]]]) -> Any:
+    """The summary of a layout of charts.
+
+    Args:
+        layout: for each category, by the charts' names, ``["Multiline", tags]`` or ``["Margin", tags]`` with the tags
+            of a scalar, its lower and its upper bound.
+
+    Raises:
+        ValueError: for another kind of chart.
+    """
+    from tensorboard.plugins.custom_scalar import layout_pb2, metadata
+
+    def chart(title: str, kind: str, tags: Sequence[str]) -> Any:
+        if kind == "Multiline":
+            return layout_pb2.Chart(title=title, multiline=layout_pb2.MultilineChartContent(tag=list(tags)))
+        if kind != "Margin":
+            raise ValueError(f"add_custom_scalars: a chart is Multiline or Margin, not {kind!r}")
+        value, lower, upper = tags
+        series = layout_pb2.MarginChartContent.Series(value=value, lower=lower, upper=upper)
+        return layout_pb2.Chart(title=title, margin=layout_pb2.MarginChartContent(series=[series]))
+
+    categories = [
+        layout_pb2.Category(title=category, chart=[chart(title, *content) for title, content in charts.items()])
+        for category, charts in layout.items()
+    ]
+    content = layout_pb2.Layout(category=categories).SerializeToString()
+    return _tensor_summary(metadata.CONFIG_SUMMARY_TAG, "DT_STRING", metadata.PLUGIN_NAME, string_val=[content])
 
 
 def text(tag: str, string: str) -> Any:

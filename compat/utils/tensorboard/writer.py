@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -217,48 +217,95 @@ class SummaryWriter:
             for tag, value in metric_dict.items():
                 own.add_scalar(tag, value, global_step)
 
-    def _absent(self, name: str) -> NotImplementedError:
-        return NotImplementedError(f"SummaryWriter.{name} is not there: compat writes no messages for that plugin")
+    def add_graph(
+        self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
+    ) -> None:
+        """Adds the graph of a model's operations, recorded while it runs on ``input_to_model``, in evaluation mode.
 
-    def add_graph(self, model: Any, *args: Any, **kwargs: Any) -> None:
-        """Not supported.
-
-        Raises:
-            NotImplementedError: always; ``torch.fx`` and torchviz show graphs.
-        """
-        raise self._absent("add_graph")
-
-    def add_video(self, *args: Any, **kwargs: Any) -> None:
-        """Not supported.
+        Args:
+            model: the model.
+            input_to_model: its argument, or a tuple or list of them.
+            verbose: whether to print the graph.
+            use_strict_trace: accepted, and has no effect: results may be lists and dictionaries.
 
         Raises:
-            NotImplementedError: always.
+            ValueError: without ``input_to_model``.
         """
-        raise self._absent("add_video")
+        from tensorboard.compat.proto.event_pb2 import Event
 
-    def add_embedding(self, *args: Any, **kwargs: Any) -> None:
-        """Not supported.
+        from compat.utils.tensorboard._pytorch_graph import graph
+
+        if input_to_model is None:
+            raise ValueError("add_graph: the argument input_to_model must be given: operations are recorded at a call")
+        found = graph(model, input_to_model)
+        if verbose:
+            print(found)
+        self._get_file_writer().add_event(Event(graph_def=found.SerializeToString()))
+
+    def add_video(
+        self, tag: str, vid_tensor: Any, global_step: Any = None, fps: float = 4, walltime: float | None = None
+    ) -> None:
+        """Adds videos, (N, T, C, H, W) of bytes, or of floats between 0 and 1, side by side as one GIF."""
+        self._add(summary.video(tag, vid_tensor, fps), global_step, walltime)
+
+    def add_embedding(
+        self, mat: Any, metadata: Any = None, label_img: Any = None, global_step: Any = None, tag: str = "default",
+        metadata_header: Any = None,
+    ) -> None:  # fmt: skip
+        """Adds an embedding for the projector: (N, D), a point per row.
+
+        Args:
+            mat: the points.
+            metadata: a label per point; with ``metadata_header``, the values of its columns.
+            label_img: a square picture per point, (N, C, H, W), with values between 0 and 1.
+            metadata_header: the names of the columns of ``metadata``.
 
         Raises:
-            NotImplementedError: always.
+            AssertionError: for numbers of labels or pictures that differ from the number of points.
         """
-        raise self._absent("add_embedding")
+        from compat.utils.tensorboard._embedding import write_embedding
 
-    def add_mesh(self, *args: Any, **kwargs: Any) -> None:
-        """Not supported.
+        folder = self._get_file_writer().get_logdir()
+        write_embedding(folder, mat, metadata, label_img, global_step, tag, metadata_header)
+
+    def add_mesh(
+        self, tag: str, vertices: Any, colors: Any = None, faces: Any = None, config_dict: Any = None,
+        global_step: Any = None, walltime: float | None = None,
+    ) -> None:  # fmt: skip
+        """Adds a mesh or a cloud of points: ``vertices`` (B, N, 3), ``colors`` (B, N, 3), ``faces`` (B, M, 3).
+
+        Args:
+            config_dict: the configuration of the viewer's classes.
+        """
+        self._add(summary.mesh(tag, vertices, colors, faces, config_dict), global_step, walltime)
+
+    def add_custom_scalars(self, layout: Mapping[str, Mapping[str, Sequence[Any]]]) -> None:
+        """Adds charts of several scalars, in categories.
+
+        Args:
+            layout: for each category, by the charts' names, ``["Multiline", tags]`` or ``["Margin", tags]``.
+        """
+        self._add(summary.custom_scalars(layout), None, None)
+
+    def add_custom_scalars_multilinechart(
+        self, tags: Sequence[str], category: str = "default", title: str = "untitled"
+    ) -> None:
+        """Adds a chart of the scalars with these tags."""
+        self.add_custom_scalars({category: {title: ["Multiline", tags]}})
+
+    def add_custom_scalars_marginchart(
+        self, tags: Sequence[str], category: str = "default", title: str = "untitled"
+    ) -> None:
+        """Adds a chart of a scalar between its lower and upper bound.
+
+        Args:
+            tags: of the scalar, its lower and its upper bound.
 
         Raises:
-            NotImplementedError: always.
+            AssertionError: for another number of tags.
         """
-        raise self._absent("add_mesh")
-
-    def add_custom_scalars(self, *args: Any, **kwargs: Any) -> None:
-        """Not supported.
-
-        Raises:
-            NotImplementedError: always.
-        """
-        raise self._absent("add_custom_scalars")
+        assert len(tags) == 3, "a margin chart has three tags: of the scalar, its lower and its upper bound"
+        self.add_custom_scalars({category: {title: ["Margin", tags]}})
 
     def flush(self) -> None:
         """Writes queued events."""

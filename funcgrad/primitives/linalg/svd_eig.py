@@ -215,9 +215,14 @@ svd = matrix_primitive("svd", _svd_infer, _svd_lower, jvp=_svd_jvp, multiple=Tru
 
 # ---------------------------------------------------------------- the exponential
 
-#: By dtype: the norm up to which the approximation is accurate, and its coefficients, (2 m - j)! m! / ((2 m)! (m - j)!
-#: j!).
-_PADE = {np.dtype(np.float32): (3.925724783138660, 7), np.dtype(np.float64): (5.371920351148152, 13)}
+#: By dtype: the norm up to which the Padé approximant of the exponential is accurate, and its degree.
+PADE = {np.dtype(np.float32): (3.925724783138660, 7), np.dtype(np.float64): (5.371920351148152, 13)}
+
+
+def pade_weights(m: int) -> list[float]:
+    """The coefficients of the Padé approximant of the exponential of degree ``m``."""
+    f = math.factorial
+    return [f(2 * m - j) * f(m) / (f(2 * m) * f(m - j) * f(j)) for j in range(m + 1)]
 
 
 def _exponential_infer(x: ArrayType) -> ArrayType:
@@ -226,7 +231,7 @@ def _exponential_infer(x: ArrayType) -> ArrayType:
 
 
 def _exponential_lower(x: Any) -> Any:
-    bound, m = _PADE[dtypes.real_of(x.dtype)]
+    bound, m = PADE[dtypes.real_of(x.dtype)]
     size = jnp.abs(x).sum(-2).max(-1)
     halvings = jnp.maximum(0, jnp.ceil(jnp.log2(jnp.where(size > bound, size, bound) / bound))).astype(np.int32)
     # Nonfinite values stay so however often they are halved.
@@ -245,8 +250,7 @@ def _times(x: Any, y: Any) -> Any:
 
 def _pade(x: Any, m: int) -> Any:
     """The Padé approximant of the exponential of degree ``m``."""
-    f = math.factorial
-    weights = [f(2 * m - j) * f(m) / (f(2 * m) * f(m - j) * f(j)) for j in range(m + 1)]
+    weights = pade_weights(m)
     one = jnp.broadcast_to(jnp.eye(x.shape[-1], dtype=x.dtype), x.shape)
     even, odd, power, squared = weights[0] * one, weights[1] * one, one, _times(x, x)
     for j in range(2, m + 1, 2):

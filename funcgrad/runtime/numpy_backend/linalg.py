@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from funcgrad.core import dtypes
 from funcgrad.runtime.numpy_backend.scipy_functions import blas, lapack
 from funcgrad.runtime.numpy_backend.table import RULES, NotEquivalent, rule
 
@@ -181,6 +183,41 @@ def _pseudoinverse(x: Any, atol: Any, rtol: Any, *, hermitian: bool) -> Any:
     counts = size > max(atol, rtol * size.max())
     inverted = np.where(counts, 1 / np.where(counts, values, 1), 0).astype(values.dtype)
     return (right.conj().T * inverted) @ left.conj().T
+
+
+# ---------------------------------------------------------------- the exponential
+
+
+@_by_matrix("matrix_exponential", 90_000, 5.0)
+def _matrix_exponential(x: Any) -> Any:
+    from funcgrad.primitives.linalg.svd_eig import PADE, pade_weights  # loaded where the primitive is
+
+    bound, m = PADE[dtypes.real_of(x.dtype)]
+    size = float(np.abs(x).sum(-2).max())
+    halvings = math.ceil(math.log2(size / bound)) if bound < size < math.inf else 0
+    found = _pade(x * x.dtype.type(0.5**halvings), pade_weights(m))
+    for _ in range(halvings):
+        found = found @ found
+    return found
+
+
+def _pade(x: Any, weights: Sequence[float]) -> Any:
+    one = power = np.eye(len(x), dtype=x.dtype)
+    even, odd, squared = weights[0] * one, weights[1] * one, x @ x
+    for j in range(2, len(weights), 2):
+        power = power @ squared
+        even = even + weights[j] * power
+        if j + 1 < len(weights):
+            odd = odd + weights[j + 1] * power
+    odd = x @ odd
+    packed, pivots = _lu(even - odd)
+    return _factored_solve(x, packed, _order(pivots, len(x)), even + odd, transposed=False)
+
+
+@_by_matrix("exponential_tangent", 120_000, 40.0)
+def _exponential_tangent(x: Any, t: Any) -> Any:
+    n = len(x)
+    return _matrix_exponential(np.block([[x, t], [np.zeros_like(x), x]]))[:n, n:]
 
 
 # ---------------------------------------------------------------- Fourier transforms

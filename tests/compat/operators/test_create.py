@@ -106,3 +106,27 @@ def test_a_list_of_scalar_tensors(dtype: Any) -> None:
     assert torch.tensor([*scalars, 2.5]).dtype is torch.promote_types(dtype, torch.float32)
     assert torch.tensor([s.reshape(1) for s in scalars]).shape == (2,)
     assert torch.tensor(scalars, dtype=torch.complex128).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("two", [torch.tensor(2), torch.tensor(2, dtype=torch.uint8), torch.tensor([2])])
+def test_sizes_and_bounds_may_be_tensors(two):
+    assert torch.linspace(0, 1, two).tolist() == [0.0, 1.0]
+    assert torch.logspace(0, 1, two).tolist() == [1.0, 10.0]
+    assert torch.eye(two).tolist() == torch.eye(2, two).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert torch.tril_indices(two, two, two - 2).tolist() == [[0, 1, 1], [0, 0, 1]]
+    assert torch.range(0, two.sum(), two.sum()).tolist() == [0.0, 2.0]
+    assert torch.arange(3.0).topk(two).indices.tolist() == [2, 1]
+    assert torch.matrix_power(2 * torch.eye(1), two).tolist() == [[4.0]]
+
+
+def test_a_float_is_no_size():
+    for call, text in (
+        (torch.eye, r"eye\(\): argument 'n' \(position 1\) must be int, not Tensor"),
+        (lambda n: torch.linspace(0, 1, n), "linspace"),
+        (
+            lambda n: torch.tril_indices(n, 2),
+            r"tril_indices\(\): argument 'row' \(position 1\) must be int, not Tensor",
+        ),
+    ):
+        with pytest.raises(TypeError, match=text):
+            call(torch.tensor(2.0))

@@ -393,3 +393,22 @@ def test_integers_that_share_places_are_written_as_they_are() -> None:
     x = torch.arange(3)
     wide = x.broadcast_to(2, 3)
     assert wide.nan_to_num_() is wide and x.tolist() == [0, 1, 2] and x._version == wide._version == 1
+
+
+def test_clamp_accepts_a_number_beside_a_zero_dimensional_tensor():
+    x, low = torch.tensor([-2.0, 0.5, 3.0]), torch.tensor(-1)
+    assert x.clamp(low, 1).tolist() == torch.clip(x, min=low, max=1).tolist() == [-1.0, 0.5, 1.0]
+    with pytest.raises(TypeError, match="clamp"):
+        x.clamp(torch.tensor([-1.0]), 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float64, torch.bfloat16])
+def test_a_zero_dimensional_weight_of_lerp_may_have_any_dtype(dtype):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    mixed = x.lerp(x + 1, torch.tensor(1, dtype=dtype))
+    assert mixed.dtype is torch.float32
+    assert mixed.tolist() == [2.0, 3.0]
+    mixed.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+    with pytest.raises(RuntimeError, match="expected dtype float for `weight`"):
+        x.lerp(x + 1, torch.ones(2, dtype=dtype))

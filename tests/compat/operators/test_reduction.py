@@ -143,3 +143,8 @@ def test_the_product_of_one_number_keeps_it() -> None:
     x = torch.tensor(3.0, requires_grad=True)
     node = x.prod(0).grad_fn
     assert node is not None and node._saved_self is x and node._saved_result.item() == 3.0
+
+
+def test_the_dimension_of_var_may_be_a_tensor():
+    x = torch.arange(6.0).reshape(2, 3)
+    assert x.var(torch.tensor(1)).tolist() == x.std(dim=[torch.tensor(1)]).tolist() == [1.0, 1.0]

@@ -18,6 +18,10 @@ from torch._C._functorch import is_batchedtensor
 import torch.utils.cpp_extension, torch.utils.model_zoo, torch._custom_ops, torch.utils.collect_env
 
 torch._inductor.config.triton = False
+from torch.distributed.autograd import DistAutogradContext
+
+def place(device: str | torch.DeviceObjType, kind: torch.ListType | None = None): ...
+
 print(isinstance(torch.ones(1), FullyShardedDataParallel), is_batchedtensor(torch.ones(1)))
 for use in (QuantStub, lambda: torch.quantize_per_tensor, lambda: __import__("torch._inductor.nothing"),
             lambda: torch.nonsense):

@@ -99,6 +99,8 @@ LINEAR: list[Callable[..., Any]] = [
     *[lambda a, b, x=x, f=f: spectral.svd((b, fnp.matrix_transpose(b))[x], full=f, vectors=True)
       for x in range(2) for f in (False, True)],
     lambda a, b: spectral.svd(b, full=False, vectors=False),
+    lambda a, b: spectral.matrix_exponential(a * 0.25),  # of which one is halved, and one is not
+    lambda a, b: spectral.exponential_tangent(a * 0.1, a),
     *[lambda a, b, h=h: solving.pseudoinverse(
         a if h else b, np.zeros(2, b.real.dtype), np.full(2, 1e-6, b.real.dtype), hermitian=h)
       for h in (False, True)],
