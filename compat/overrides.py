@@ -82,8 +82,8 @@ def enable_reentrant_dispatch() -> Iterator[None]:
 
 
 def _takes_some(f: Any) -> bool:
-    """Whether a function dispatches to types at all: ``torch.is_grad_enabled`` dispatches only to modes."""
-    return type(f) is Overridable and bool(inspect.signature(f._function).parameters)
+    """Whether a function dispatches to types at all: ``torch.tensor`` dispatches only to modes."""
+    return type(f) is Overridable and f._types and bool(inspect.signature(f._function).parameters)
 
 
 def get_overridable_functions() -> dict[Any, list[Any]]:

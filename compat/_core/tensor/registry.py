@@ -26,6 +26,7 @@ _modules: list[str] = []
 _addresses: dict[Callable[..., Any], tuple[str, str]] = {}
 #: The modules that define the functions which have the names of their addresses.
 _definitions: dict[Callable[..., Any], str] = {}
+_not_overridable: set[Callable[..., Any]] = set()
 #: Functions that replace a value before it is published: ``(value, address, name) -> value``.
 publishing: list[Callable[[Any, str, str], Any]] = []
 
@@ -186,6 +187,26 @@ def _is_patched(name: str) -> bool:
 def defining_module(function: Callable[..., Any]) -> str:
     """The module that defines a function, also one that has the name of its address since it was published."""
     return _definitions.get(function) or function.__module__
+
+
+def operations(place: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """The public functions of an address that are operations on tensors, by name.
+
+    These are the functions that modules of operators define, as they have the module of their address, except those
+    marked by ``not_overridable``.
+    """
+    table = names_of(place)
+    homes = {_PACKAGE, *(f"{_PACKAGE}.{address}" for address in places())}
+    for name, made in table.items():
+        if isinstance(made, FunctionType) and made.__module__ in homes:
+            if table.loaded_under(name) not in _not_overridable and not name.startswith("_"):
+                yield name, made
+
+
+def not_overridable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a public function that types and modes do not override, as it is no operation on tensors."""
+    _not_overridable.add(function)
+    return function
 
 
 def document(function: Callable[..., Any], text: str) -> None:

@@ -26,6 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from compat._core.tensor import overridable_names as names
 from compat._core.tensor import registry
 from compat._core.tensor.tensor import Tensor, set_subclass_hook
 from compat._core.types.errors import warn
@@ -240,19 +241,22 @@ class Overridable:
         name: its name.
         shown: the function that overrides receive as ``func``, if not this one.
         operator: whether it is a binary operator, which returns ``NotImplemented`` for the other operand's method.
+        types: whether types override it; modes always do.
     """
 
     def __init__(
-        self, function: Callable[..., Any], name: str, shown: Overridable | None = None, operator: bool = False
-    ):
+        self, function: Callable[..., Any], name: str, shown: Overridable | None = None, operator: bool = False,
+        types: bool = True,
+    ):  # fmt: skip
         functools.update_wrapper(self, function)
         self.__name__ = name
-        self._function = function
+        self._function = function if types else _without_types(function)
         self._shown = shown or self
         self._operator = operator
+        self._types = types
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        relevant = overriding(args, kwargs) if local.subclasses else []
+        relevant = self._relevant(args, kwargs) if local.subclasses else []
         if not relevant and not local.modes:
             return self._function(*args, **kwargs)
         args = told_arguments.get(self._function, tuple)(args)
@@ -260,6 +264,12 @@ class Overridable:
         if found is NotImplemented and not self._operator:
             raise _not_implemented(resolve_name(self) or self.__name__, asked)
         return found
+
+    def _relevant(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        """The arguments whose types override the function."""
+        if self._types:
+            return overriding(args, kwargs)
+        return overriding((kwargs["out"],), {}) if "out" in kwargs else []
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -282,6 +292,17 @@ class Overridable:
 
     def __repr__(self) -> str:
         return repr(self._function)
+
+
+def _without_types(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function within which types do not override the functions that it calls."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        with DisableTorchFunctionSubclass():
+            return function(*args, **kwargs)
+
+    return wrapped
 
 
 def _named(name: str) -> Any:
@@ -363,16 +384,6 @@ def _is_users(frame: types.FrameType) -> bool:
     return not frame.f_code.co_filename.startswith(_HERE)
 
 
-# Methods that create subclasses' tensors, or that Python calls in its own way.
-_PLAIN_METHODS = frozenset(
-    ["as_subclass", "__new__", "__init__", "__init_subclass__", "__hash__", "__iter__", "__torch_function__"]
-    + ["__getattr__", "__dir__"]
-)
-# Functions of the library's settings rather than of tensors.
-_PLAIN_FUNCTIONS = (
-    "set_", "get_", "manual_", "use_", "is_tensor", "is_storage", "typename", "seed", "initial_seed", "compile",
-    "install", "uninstall",
-)  # fmt: skip
 _enabled = False
 
 
@@ -383,40 +394,23 @@ def enable() -> None:
         return
     _enabled = True
     registry.load_all()
-    methods = {name: f for name, f in Tensor.__dict__.items() if isinstance(f, types.FunctionType) and _is_public(name)}
-    for name in sorted(methods, key=lambda name: name.startswith("__")):
+    methods = {n: f for n, f in Tensor.__dict__.items() if isinstance(f, types.FunctionType) and names.of_method(n)}
+    for name in sorted(methods, key=lambda name: name in names.SAME_METHOD):
         setattr(Tensor, name, _method(name, methods[name]))
     for name, found in list(Tensor.__dict__.items()):
         if isinstance(found, property):
             setattr(Tensor, name, OverridableProperty(name, found))
     for address, module in _modules():
-        published = registry.names_of(address.removeprefix("torch.") if address != "torch" else address)
-        for name, f in (published | vars(module)).items():
-            if isinstance(f, types.FunctionType) and not name.startswith(("_", *_PLAIN_FUNCTIONS)):
-                setattr(module, name, Overridable(f, name))
-
-
-def _is_public(name: str) -> bool:
-    dunder = name.startswith("__") and name.endswith("__")
-    return name not in _PLAIN_METHODS and (dunder or not name.startswith("_"))
-
-
-# Operators that are aliases of methods in PyTorch, and binary operators that are separate methods.
-_METHODS = {"radd": "add", "rmul": "mul", "truediv": "div", "mod": "remainder"} | {
-    name: name for name in ["add", "sub", "mul", "matmul", "neg", "abs", "lt", "le", "gt", "ge"]
-}
-_OPERATORS = frozenset(
-    ["eq", "ne", "and", "or", "xor", "lshift", "rshift", "pow", "floordiv", "rand", "ror", "rxor", "rlshift"]
-    + ["rrshift", "rpow", "rfloordiv", "rsub", "rtruediv", "rmod", "rmatmul"]
-)
+        for name, f in registry.operations(address.removeprefix("torch.")):
+            shown = names.of_function(address, name)
+            setattr(module, name, Overridable(f, shown, types=name not in names.MODES_ONLY))
 
 
 def _method(name: str, f: Any) -> Overridable:
     """An overridable method."""
-    bare = name[2:-2]
-    if name.startswith("__") and bare in _METHODS:
-        return Overridable(f, _METHODS[bare], Tensor.__dict__[_METHODS[bare]], bare not in ("neg", "abs"))
-    return Overridable(f, name, operator=name.startswith("__") and bare in _OPERATORS)
+    same = names.SAME_METHOD.get(name)
+    shown = None if same is None else Tensor.__dict__[same]
+    return Overridable(f, same or names.SHOWN.get(name, name), shown, names.is_operator(name))
 
 
 def _modules() -> list[tuple[str, Any]]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from compat._core.types.size import SymbolicSize
 from compat._symint import SymInt
 
 _numbers = itertools.count(1)
 
 
-class RaggedSize(SymInt):
+class RaggedSize(SymInt, SymbolicSize):
     """How long a dimension is whose length differs from sequence to sequence.
 
     Tensors whose sequences begin and end at the same places share it; that of others is another one.
