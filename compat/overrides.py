@@ -87,8 +87,8 @@ def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
 
 
 def _takes_some(f: Any) -> bool:
-    """Whether a function dispatches to types at all: ``torch.is_grad_enabled`` dispatches only to modes."""
-    return type(f) is Overridable and bool(inspect.signature(f._function).parameters)
+    """Whether a function dispatches to types at all: ``torch.tensor`` dispatches only to modes."""
+    return type(f) is Overridable and f._types and bool(inspect.signature(f._function).parameters)
 
 
 def _all_modules() -> list[ModuleType]:

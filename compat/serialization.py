@@ -22,13 +22,13 @@ import numpy as np
 from compat._core.memory.storage import unknown_storage
 from compat._core.memory.strides import Base
 from compat._core.tensor.registry import function
-from compat._core.types.device import META, accelerators
+from compat._core.types.device import META, accelerators, available
 from compat._core.types.device import device as Device
 from compat._core.types.errors import CorruptFileError, CorruptPickleError, warn
 from compat._serialization import legacy_format
 from compat._serialization.pickle_machine import Forbidden, OutsideError
 from compat._serialization.pickler import Global, Writer
-from compat._serialization.skipping import skip_data, skips_data
+from compat._serialization.skipping import fake_mode, skip_data, skips_data
 from compat._serialization.unpickler import Loaded, machine_on, names_in, reader_on
 from compat._serialization.zip_reader import PyTorchFileReader, name_of
 from compat._serialization.zip_writer import ALIGNMENT, PyTorchFileWriter
@@ -570,6 +570,9 @@ def default_restore_location(storage: UntypedStorage, location: str) -> UntypedS
         >>> default_restore_location(storage, "cpu") is storage
         True
     """
+    if storage.device is META and fake_mode() is not None:
+        storage.fake_device = available(location)  # what fake tensors over it claim
+        return storage
     if location == "cpu":
         return storage
     if accelerators(location.partition(":")[0]):

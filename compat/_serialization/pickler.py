@@ -20,6 +20,7 @@ from compat._core.memory.typed_storage import TypedStorage
 from compat._core.tensor.registry import address_of
 from compat._core.tensor.subclass_state import state_of
 from compat._core.tensor.tensor import Tensor, sync
+from compat._core.tensor.torch_function import DisableTorchFunction
 from compat._core.types import dtype as dtypes
 from compat._core.types import memory_format
 from compat._core.types.device import device as Device
@@ -131,7 +132,11 @@ class Writer(_Pickler):
     def reducer_override(self, obj: Any) -> Any:
         """The reduction of compat's objects."""
         if isinstance(obj, Tensor):
-            return _reduced(obj)
+            kind: Any = type(obj)
+            if _reduces_itself(kind):
+                return NotImplemented
+            with DisableTorchFunction():
+                return _reduced(obj)
         if isinstance(obj, Size):
             return Global("torch", "Size"), (tuple(obj),)
         if isinstance(obj, Device):
@@ -177,6 +182,13 @@ class Writer(_Pickler):
 
 
 _interned: dict[Global, Global] = {}
+
+
+@functools.cache
+def _reduces_itself(kind: type) -> bool:
+    """Whether a program's class of tensors defines its own ``__reduce_ex__``."""
+    owner = next(k for k in kind.__mro__ if "__reduce_ex__" in vars(k))
+    return owner.__module__.partition(".")[0] not in ("compat", "torch")
 
 
 def _reduced(t: Tensor) -> tuple:

@@ -1,11 +1,13 @@
-"""``skip_data``: files whose storages are written or read later."""
+"""Files whose storages are not written or read: within ``skip_data``, and where tensors are fake."""
 
 from __future__ import annotations
 
 import threading
 from typing import Any
 
-__all__ = ["skip_data", "skips_data"]
+from compat._core.dispatch.overrides import state as dispatch
+
+__all__ = ["fake_mode", "skip_data", "skips_data"]
 
 
 class _State(threading.local):
@@ -18,6 +20,12 @@ _state = _State()
 def skips_data() -> bool:
     """Whether ``save`` and ``load`` leave out the contents of storages in this thread."""
     return _state.skipping
+
+
+def fake_mode() -> Any:
+    """The active ``FakeTensorMode``, under which files are read without the contents of storages; None if there is
+    none."""
+    return next((m for m in dispatch.modes if getattr(m, "fakes_storages", False)), None)
 
 
 class skip_data:

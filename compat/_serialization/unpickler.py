@@ -20,7 +20,7 @@ import numpy as np
 
 from compat._core.dispatch.wrapper_subclass import rebuild
 from compat._core.memory.numpy_storage import storage_over
-from compat._core.memory.storage import new_storage
+from compat._core.memory.storage import new_storage, unknown_storage
 from compat._core.memory.strides import Base, checked_place, contiguous_strides, layout_of
 from compat._core.memory.typed_storage import TypedStorage
 from compat._core.tensor.autograd_state import SHARED
@@ -57,6 +57,7 @@ from compat._serialization.pickler import (
     address,
     ours,
 )  # fmt: skip
+from compat._serialization.skipping import fake_mode
 from compat.nn.parameter import Parameter
 from compat.storage import UntypedStorage
 from funcgrad import runtime
@@ -96,6 +97,10 @@ class Loaded:
         if found is None:
             dtype = kind.dtype if isinstance(kind, StorageKind) else dtypes.uint8
             want = count * dtype.itemsize
+            if fake_mode() is not None:  # nothing is read
+                made = outside(self.place, unknown_storage(Base((count,), dtype, device=META)), location)
+                found = self.made[key] = self._typed(kind, made)
+                return found
             array = self.contents(key, want)
             if array.nbytes != want:
                 raise CorruptFileError(
@@ -107,10 +112,11 @@ class Loaded:
                 array = array.byteswap()
             own = isinstance(array, np.memmap)
             made = outside(self.place, storage_over(array, dtype)[0] if own else new_storage(array, dtype), location)
-            found = self.made[key] = (
-                TypedStorage(wrap_storage=made, dtype=dtype) if isinstance(kind, StorageKind) else made
-            )
+            found = self.made[key] = self._typed(kind, made)
         return found
+
+    def _typed(self, kind: Any, made: UntypedStorage) -> TypedStorage | UntypedStorage:
+        return TypedStorage(wrap_storage=made, dtype=kind.dtype) if isinstance(kind, StorageKind) else made
 
 
 class StorageKind(NamedTuple):
@@ -165,6 +171,9 @@ def _rebuild(
     made._view_ = SHARED
     if made._counter_ is not None:
         made._counter_ = VersionCounter(1)  # its memory is set after its creation
+    mode = fake_mode()
+    if mode is not None:
+        made = mode.made(made, owner.fake_device) if owner.device is META else mode.from_tensor(made)
     return made.requires_grad_(True) if grad else made
 
 

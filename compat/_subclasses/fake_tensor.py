@@ -151,12 +151,9 @@ class FakeTensorMode(TorchDispatchMode):
     Args:
         allow_fallback_kernels: ignored; operations have no kernels of their own for it.
         allow_non_fake_inputs: whether tensors with values may be operands; they are converted.
-        shape_env: must be None; sizes are always known here.
-        static_shapes: ignored, as shapes are.
+        shape_env: a ``ShapeEnv``, which is kept; all sizes are numbers here, also with it.
+        static_shapes: kept; by default whether there is no ``shape_env``.
         export: ignored.
-
-    Raises:
-        NotImplementedError: for a ``shape_env``.
 
     Example:
         >>> from compat._subclasses import FakeTensorMode
@@ -168,6 +165,9 @@ class FakeTensorMode(TorchDispatchMode):
         FakeTensor(..., size=(3, 2))
     """
 
+    #: While it is active, files are read without the contents of storages.
+    fakes_storages = True
+
     def __init__(
         self,
         *,
@@ -178,12 +178,10 @@ class FakeTensorMode(TorchDispatchMode):
         export: bool = False,
     ):
         super().__init__()
-        if shape_env is not None:
-            raise NotImplementedError("FakeTensorMode: shape_env must be None, as sizes are always known")
         self.allow_fallback_kernels = allow_fallback_kernels
         self.allow_non_fake_inputs = allow_non_fake_inputs
-        self.shape_env = None
-        self.static_shapes = True
+        self.shape_env = shape_env
+        self.static_shapes = shape_env is None if static_shapes is None else static_shapes
         self.export = export
         self.fake_tensor_converter = FakeTensorConverter(export=export)
         self._contexts: list[ExitStack] = []

@@ -138,6 +138,11 @@ def backward(
     Raises:
         RuntimeError: if a tensor does not require grad, or a gradient is missing or incompatible.
     """
+    if has_torch_function(relevant := _roots(tensors) + (() if inputs is None else _roots(inputs))):
+        named: dict[str, Any] = {"grad_tensors": grad_tensors, "retain_graph": retain_graph}
+        named |= {"create_graph": create_graph, "inputs": None if inputs is None else _roots(inputs)}
+        handle_torch_function(backward, relevant, _roots(tensors), **named)
+        return
     level_stack.refuse("backward")
     if grad_variables is not None:
         warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning)

@@ -109,14 +109,14 @@ def jacfwd(
             check_real("jacfwd", value, "outputs")
             return (derivative, more[0]) if has_aux else derivative
 
-        derivatives = vmap(push, out_dims=(-1, None) if has_aux else -1, randomness=randomness)(*units)
+        derivatives = vmap(push, out_dims=(0, None) if has_aux else 0, randomness=randomness)(*units)
         if has_aux:
             derivatives, aux = derivatives
         counts = [x.numel() for x in leaves]
 
         def columns(j: Tensor) -> Any:
-            parts = j.split(counts, -1)
-            return tree_unflatten([p.reshape((*j.shape[:-1], *x.shape)) for p, x in zip(parts, leaves)], tree)
+            parts = j.movedim(0, -1).split(counts, -1)
+            return tree_unflatten([p.reshape((*j.shape[1:], *x.shape)) for p, x in zip(parts, leaves)], tree)
 
         result = tree_map(columns, derivatives)
         return (result, aux) if has_aux else result

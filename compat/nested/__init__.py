@@ -121,13 +121,15 @@ def _concatenated(tensors: Sequence[Tensor]) -> NestedTensor:
     if any(t.dim() != tensors[0].dim() for t in tensors):
         raise RuntimeError("When constructing a nested tensor, all tensors in list must have the same dim")
     differing = [d for d in range(tensors[0].dim()) if len({t.shape[d] for t in tensors}) > 1]
-    if len(differing) > 1 or differing[:1] not in ([], [0]):
+    if len(differing) > 1:
         raise RuntimeError(
             "Cannot represent given tensor list as a nested tensor with the jagged layout. Note that the jagged layout "
             "only allows for a single ragged dimension. For example: (B, *, D_0, D_1, ..., D_N), with ragged * dim."
         )
-    starts = np.cumsum([0, *[t.shape[0] for t in tensors]]).astype(np.int64)
-    return jagged(through_node(_VIEW, names_of("torch")["cat"](list(tensors))), from_array(starts))
+    ragged = differing[0] if differing else 0
+    starts = np.cumsum([0, *[t.shape[ragged] for t in tensors]]).astype(np.int64)
+    values = through_node(_VIEW, names_of("torch")["cat"](list(tensors), ragged))
+    return jagged(values, from_array(starts), None, ragged + 1)
 
 
 def nested_tensor_from_jagged(

@@ -7,6 +7,7 @@ PyTorch.
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from compat._core.tensor.tensor import Tensor, array_of, from_array
+from compat._core.tensor.torch_function import handle_torch_function, has_torch_function
 from compat._core.transforms.grad_mode import no_grad
 from compat._core.types.errors import warn
 from compat._operators.random.factories import randperm
@@ -71,9 +73,25 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
     return _calculate_fan_in_and_fan_out(tensor)[modes.index(mode.lower())]
 
 
+def _overridable(fill: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that the type of its tensor, and modes, override; overrides get all arguments by name."""
+    signature = inspect.signature(fill)
+
+    @functools.wraps(fill)
+    def wrapped(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        if not has_torch_function((tensor,)):
+            return fill(tensor, *args, **kwargs)
+        given = signature.bind(tensor, *args, **kwargs)
+        given.apply_defaults()
+        return handle_torch_function(wrapped, (tensor,), **given.arguments)
+
+    return wrapped
+
+
 # ---------------------------------------------------------------- constants and distributions
 
 
+@_overridable
 def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
     """Uniform numbers from ``[a, b)``.
 
@@ -86,6 +104,7 @@ def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None)
         return tensor.uniform_(a, b, generator=generator)
 
 
+@_overridable
 def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
     """Normal numbers.
 
@@ -126,6 +145,7 @@ def trunc_normal_(
         return truncated_normal_(tensor, mean, std, a, b, generator=generator)
 
 
+@_overridable
 def constant_(tensor: Any, val: float) -> Any:
     """The number ``val`` everywhere.
 
@@ -147,7 +167,8 @@ def ones_(tensor: Any) -> Any:
         >>> torch.nn.init.ones_(torch.empty(2))
         tensor([1., 1.])
     """
-    return constant_(tensor, 1.0)
+    with no_grad():
+        return tensor.fill_(1.0)
 
 
 def zeros_(tensor: Any) -> Any:
@@ -157,7 +178,8 @@ def zeros_(tensor: Any) -> Any:
         >>> torch.nn.init.zeros_(torch.empty(2))
         tensor([0., 0.])
     """
-    return constant_(tensor, 0.0)
+    with no_grad():
+        return tensor.zero_()
 
 
 def eye_(tensor: Any) -> Any:
@@ -270,6 +292,7 @@ def _xavier_std(tensor: Tensor, gain: float) -> float:
     return gain * math.sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor))))
 
 
+@_overridable
 def kaiming_uniform_(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Any:

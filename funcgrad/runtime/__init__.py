@@ -23,6 +23,7 @@ from funcgrad.runtime.deferred import (
     Deferred,
     backward_done,
     catch_up,
+    computed_from,
     due,
     flush,
     flush_all,
@@ -46,9 +47,9 @@ from funcgrad.runtime.windows import clear, insist
 
 __all__ = [
     "Capture", "Deferred", "Eager", "Executable", "Joined", "Recording", "Replay", "Segment", "accelerators",
-    "backward_done", "capturing", "catch_up", "clear", "committed_to", "computed", "drawn", "due", "executable",
-    "execute", "expected", "explain", "filled", "flush", "flush_all", "foreseen", "from_numpy", "insist",
-    "is_constant", "later", "looking", "memory_stats", "moved", "on_host", "operands", "own", "pending_count",
+    "backward_done", "capturing", "catch_up", "clear", "committed_to", "computed", "computed_from", "drawn",
+    "due", "executable", "execute", "expected", "explain", "filled", "flush", "flush_all", "foreseen", "from_numpy",
+    "insist", "is_constant", "later", "looking", "memory_stats", "moved", "on_host", "operands", "own", "pending_count",
     "place_of", "prefer_cpu", "put_on", "ready", "record", "record_all", "scalar", "segment", "settings",
     "simulated", "stats", "synchronize", "table", "to_numpy", "value_of", "wait",
 ]  # fmt: skip

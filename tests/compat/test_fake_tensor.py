@@ -1,6 +1,7 @@
 """``torch._subclasses``: fake tensors and their mode."""
 
 import copy
+import io
 
 import pytest
 
@@ -15,6 +16,7 @@ from compat._subclasses.fake_tensor import (
     maybe_get_fake_mode,
     unset_fake_temporarily,
 )
+from compat.fx.experimental.symbolic_shapes import ShapeEnv
 from compat.utils._python_dispatch import TorchDispatchMode
 from compat.utils.flop_counter import FlopCounterMode
 
@@ -175,3 +177,50 @@ def test_modes_see_tensors_of_data():
         torch.tensor([1.0])
         nn.Linear(2, 3)
     assert seen == ["aten.lift_fresh.default", *["aten.empty.memory_format"] * 2, *["aten.uniform_.default"] * 2]
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: torch.Tensor([1.0, 2]), ("cpu", (2,), torch.float32)),
+        (lambda: torch.Tensor(HUGE, HUGE), ("cpu", (HUGE, HUGE), torch.float32)),
+        (torch.Tensor, ("cpu", (0,), torch.float32)),
+        (lambda: torch.LongTensor(HUGE, HUGE), ("cpu", (HUGE, HUGE), torch.int64)),
+        (lambda: torch.IntTensor([1]) + 1, ("cpu", (1,), torch.int32)),
+        (lambda: torch.ones(2, device="cuda").new(3), ("cuda", (3,), torch.float32)),
+        (lambda: torch.ones(2).new([1.0]), ("cpu", (1,), torch.float32)),
+    ],
+)
+def test_legacy_constructors(mode, make, told):
+    made = make()
+    assert type(made) is FakeTensor and (made.device.type, made.shape, made.dtype) == told
+    assert torch.Tensor([3.0]).item() == 3
+
+
+def test_a_legacy_constructor_of_a_tensor_makes_one_on_its_device():
+    assert torch.ones(2, device="meta").new(3, 4).device.type == "meta"
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+@pytest.mark.parametrize("location", [None, "cuda", "meta"])
+def test_files_are_read_without_values(weights_only, location):
+    net = nn.Linear(2, 3)
+    torch.save({"w": net.weight, "t": net.weight.detach().t(), "s": torch.ones(())}, file := io.BytesIO())
+    file.seek(0)
+    with FakeTensorMode() as mode:
+        found = torch.load(file, map_location=location, weights_only=weights_only)
+        with pytest.raises(DataDependentOutputException):
+            found["s"].item()
+    for t in found.values():
+        assert (t.fake_mode, t.device.type, t.untyped_storage().device.type) == (mode, location or "cpu", "meta")
+    assert isinstance(found["w"], nn.Parameter) and found["w"].requires_grad
+    assert (found["t"].shape, found["t"].stride()) == ((2, 3), (1, 2))
+    file.seek(0)
+    assert torch.equal(torch.load(file)["w"], net.weight)
+
+
+def test_sizes_are_numbers_with_a_shape_env_too():
+    env = ShapeEnv()
+    mode = FakeTensorMode(shape_env=env)
+    assert (mode.shape_env, mode.static_shapes, FakeTensorMode().static_shapes) == (env, False, True)
+    assert mode.from_tensor(torch.ones(2, 3)).shape == (2, 3)

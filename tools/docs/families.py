@@ -166,6 +166,7 @@ FAMILIES: list[tuple[str, str, str, str]] = [
     ("torch/jit", "torch.jit", "more", "jit"),
     ("torch/fx", "torch.fx", "more", "fx"),
     ("torch/library", "torch.library and overrides", "more", "library overrides ops"),
+    ("torch/subclasses", "torch._subclasses: fake tensors", "more", "_subclasses"),
     ("torch/distributed.sharded", "torch.distributed: meshes, DTensor, fully_shard, checkpoints", "more",
      "distributed.tensor distributed.fsdp distributed.device_mesh distributed.checkpoint"),
     ("torch/multiprocessing", "torch.multiprocessing, futures", "more", "multiprocessing futures"),

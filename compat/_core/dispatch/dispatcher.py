@@ -158,7 +158,7 @@ _MADE = (
 _NEW = "new_zeros new_ones new_empty new_full new_empty_strided"
 _TAKEN = "item __bool__ __int__ __float__ __complex__ __index__ numpy tolist data_ptr"
 #: Functions that make tensors of data, which modes intercept as ``lift_fresh`` of the result.
-LIFTED = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "FloatTensor", "new_tensor", "new"))
+LIFTED = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "new_tensor"))
 _MORE = "nonzero detach set_ __deepcopy__ __reduce_ex__ as_subclass"
 #: Composites that draw random numbers or depend on values, and have one overload.
 OF_VALUES = (
@@ -170,7 +170,7 @@ _VALUED = (*OF_VALUES, "normal", "bernoulli", "repeat_interleave", "native_batch
 SEEN = frozenset(
     [f"{place}.{name}" for place in ("torch", "Tensor") for name in _VALUED]
     + [f"torch.{name}" for name in (*f"{_MADE} {_LIKE} nonzero".split(), *LIFTED)]
-    + [f"Tensor.{name}" for name in f"{_FILLING} {_NEW} {_TAKEN} {_MORE} new_tensor new".split()]
+    + [f"Tensor.{name}" for name in f"{_FILLING} {_NEW} {_TAKEN} {_MORE} new_tensor".split()]
 )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from compat._core.dispatch.layout_tensor import LayoutTensor
+from compat._core.tensor.overridable_names import without_prefix
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import DisableTorchFunctionSubclass
@@ -34,7 +35,7 @@ class TableTensor(LayoutTensor):
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """The result of a function, by the table of the class."""
         kwargs = kwargs or {}
-        name = func.__name__
+        name = without_prefix(func.__name__)
         found = cls.functions.get(name)
         if found is not None:
             return found(func, *args, **kwargs)

@@ -66,6 +66,8 @@ class UntypedStorage(StorageBase):
     placing: Any = None
     #: Whether its memory is, or was, shared with NumPy: then it cannot be resized.
     lent = False
+    #: The device that fake tensors over it claim, if it was read from a file under ``FakeTensorMode``.
+    fake_device: Any
     buffer: Any
     #: The NumPy array whose memory it shares (``compat._core.memory.numpy_storage``).
     _memory: np.ndarray

@@ -26,6 +26,7 @@ _modules: list[str] = []
 _addresses: dict[Callable[..., Any], tuple[str, str]] = {}
 #: The modules that define the functions which have the names of their addresses.
 _definitions: dict[Callable[..., Any], str] = {}
+_not_overridable: set[Callable[..., Any]] = set()
 #: Functions that replace a value before it is published: ``(value, address, name) -> value``.
 publishing: list[Callable[[Any, str, str], Any]] = []
 #: Functions that replace a public object where programs find it, not in ``names_of``, which the library itself reads.
@@ -190,6 +191,19 @@ def _is_patched(name: str) -> bool:
 def defining_module(function: Callable[..., Any]) -> str:
     """The module that defines a function, also one that has the name of its address since it was published."""
     return _definitions.get(function) or function.__module__
+
+
+def is_operation(function: Callable[..., Any], place: str, name: str) -> bool:
+    """Whether a public function is an operation on tensors: a module of operators defines it, and does not exclude it
+    by ``not_overridable``."""
+    excluded = names_of(place).loaded_under(name) in _not_overridable
+    return function in _definitions and not excluded and not name.startswith("_")
+
+
+def not_overridable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a public function that types and modes do not override, as it is no operation on tensors."""
+    _not_overridable.add(function)
+    return function
 
 
 def document(function: Callable[..., Any], text: str) -> None:

@@ -26,6 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from compat._core.tensor import overridable_names as names
 from compat._core.tensor import registry
 from compat._core.tensor.tensor import Tensor, set_subclass_hook
 from compat._core.types.errors import warn
@@ -253,19 +254,24 @@ class Overridable:
         name: its name.
         shown: the method of tensors that overrides receive as ``func``, if not this function.
         operator: whether it is a binary operator, which returns ``NotImplemented`` for the other operand's method.
+        types: whether types override it; modes always do.
     """
 
     __doc__ = _Documentation(__doc__)
 
-    def __init__(self, function: Callable[..., Any], name: str, shown: str | None = None, operator: bool = False):
-        self._function = function
+    def __init__(
+        self, function: Callable[..., Any], name: str, shown: str | None = None, operator: bool = False,
+        types: bool = True,
+    ):  # fmt: skip
+        self._function = function if types else _without_types(function)
         functools.update_wrapper(self, function)
         self.__name__ = name
         self._shown = shown
         self._operator = operator
+        self._types = types
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        relevant = overriding(args, kwargs) if local.subclasses else []
+        relevant = self._relevant(args, kwargs) if local.subclasses else []
         if not relevant and not local.modes:
             return self._function(*args, **kwargs)
         args = told_arguments.get(self._function, tuple)(args)
@@ -274,6 +280,12 @@ class Overridable:
         if found is NotImplemented and not self._operator:
             raise _not_implemented(resolve_name(self) or self.__name__, asked)
         return found
+
+    def _relevant(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        """The arguments whose types override the function."""
+        if self._types:
+            return overriding(args, kwargs)
+        return overriding((kwargs["out"],), {}) if "out" in kwargs else []
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -296,6 +308,17 @@ class Overridable:
 
     def __repr__(self) -> str:
         return repr(self._function)
+
+
+def _without_types(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function within which types do not override the functions that it calls."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        with DisableTorchFunctionSubclass():
+            return function(*args, **kwargs)
+
+    return wrapped
 
 
 def _named(name: str) -> Any:
@@ -377,16 +400,6 @@ def _is_users(frame: types.FrameType) -> bool:
     return not frame.f_code.co_filename.startswith(_HERE)
 
 
-# Methods that create subclasses' tensors, or that Python calls in its own way.
-_PLAIN_METHODS = frozenset(
-    ["as_subclass", "__new__", "__init__", "__init_subclass__", "__hash__", "__iter__", "__torch_function__"]
-    + ["__getattr__", "__dir__"]
-)
-# Functions of the library's settings rather than of tensors.
-_PLAIN_FUNCTIONS = (
-    "set_", "get_", "manual_", "use_", "is_tensor", "is_storage", "typename", "seed", "initial_seed", "compile",
-    "install", "uninstall",
-)  # fmt: skip
 _enabled = False
 
 
@@ -425,33 +438,16 @@ def _overridable(value: Any, place: str, name: str) -> Any:
     if place == "Tensor":
         if isinstance(value, property):
             return OverridableProperty(name, value)
-        return _method(name, value) if isinstance(value, types.FunctionType) and _is_public(name) else value
-    if isinstance(value, types.FunctionType) and not name.startswith(("_", *_PLAIN_FUNCTIONS)):
-        return Overridable(value, name)
+        return _method(name, value) if isinstance(value, types.FunctionType) and names.of_method(name) else value
+    if isinstance(value, types.FunctionType) and registry.is_operation(value, place, name):
+        return Overridable(value, names.of_function(place, name), types=name not in names.MODES_ONLY)
     return value
-
-
-def _is_public(name: str) -> bool:
-    dunder = name.startswith("__") and name.endswith("__")
-    return name not in _PLAIN_METHODS and (dunder or not name.startswith("_"))
-
-
-# Operators that are aliases of methods in PyTorch, and binary operators that are separate methods.
-_METHODS = {"radd": "add", "rmul": "mul", "truediv": "div", "mod": "remainder"} | {
-    name: name for name in ["add", "sub", "mul", "matmul", "neg", "abs", "lt", "le", "gt", "ge"]
-}
-_OPERATORS = frozenset(
-    ["eq", "ne", "and", "or", "xor", "lshift", "rshift", "pow", "floordiv", "rand", "ror", "rxor", "rlshift"]
-    + ["rrshift", "rpow", "rfloordiv", "rsub", "rtruediv", "rmod", "rmatmul"]
-)
 
 
 def _method(name: str, f: Any) -> Overridable:
     """An overridable method."""
-    bare = name[2:-2]
-    if name.startswith("__") and bare in _METHODS:
-        return Overridable(f, _METHODS[bare], _METHODS[bare], bare not in ("neg", "abs"))
-    return Overridable(f, name, operator=name.startswith("__") and bare in _OPERATORS)
+    same = names.SAME_METHOD.get(name)
+    return Overridable(f, same or names.SHOWN.get(name, name), same, names.is_operator(name))
 
 
 def _default_torch_function(

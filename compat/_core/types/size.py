@@ -7,6 +7,12 @@ from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
 
+class SymbolicSize:
+    """The size of a dimension that is no single number: ``torch.Size`` keeps it as it is."""
+
+    __slots__ = ()
+
+
 class Size(tuple):
     """A tuple of integers: the number of elements of a tensor along each dimension.
 
@@ -23,9 +29,9 @@ class Size(tuple):
     def __new__(cls, iterable: Iterable[Any] = ()) -> Size:
         items = []
         for i, n in enumerate(iterable):
-            if not hasattr(n, "__index__"):
+            if not hasattr(n, "__index__") and not isinstance(n, SymbolicSize):
                 raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(n).__name__}')")
-            items.append(n.__index__())
+            items.append(n if isinstance(n, SymbolicSize) else n.__index__())
         return tuple.__new__(cls, items)
 
     @staticmethod

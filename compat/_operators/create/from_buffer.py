@@ -12,7 +12,7 @@ from compat._core.memory.numpy_storage import borrowed
 from compat._core.memory.strides import layout_of
 from compat._core.operators.composite import OPTIONS, composite
 from compat._core.schema.parameter import MISSING
-from compat._core.tensor.registry import function
+from compat._core.tensor.registry import function, not_overridable
 from compat._core.tensor.tensor import Tensor, from_array, wrap
 from compat._core.tensor.tracing import tensor_of
 from compat._core.types import dtype as dtypes
@@ -59,6 +59,7 @@ def over_array(array: np.ndarray) -> Tensor:
 
 
 @function("torch.from_numpy")
+@not_overridable
 def from_numpy(ndarray: np.ndarray, /) -> Tensor:
     """A tensor that shares the memory of a NumPy array.
 
@@ -85,6 +86,7 @@ def from_numpy(ndarray: np.ndarray, /) -> Tensor:
 
 
 @function("torch.frombuffer")
+@not_overridable
 def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A 1-d tensor over memory exposed by an object: a ``bytearray``, an ``array.array``.
 
@@ -260,6 +262,7 @@ def _as_dtype(t: Tensor, dtype: Dtype | None, copy: bool | None) -> Tensor:
 
 
 @function("torch.from_dlpack")
+@not_overridable
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of another library's array.
 
@@ -309,6 +312,7 @@ def to_capsule(
 
 
 @function("torch.to_dlpack")
+@not_overridable
 def to_dlpack(tensor: Tensor, /) -> Any:
     """The tensor's memory as a DLPack capsule, which ``from_dlpack`` of any library consumes."""
     return to_capsule(tensor)

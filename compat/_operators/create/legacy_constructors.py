@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.typed_storage import TypedStorage
-from compat._core.tensor.registry import function, publish
+from compat._core.tensor.registry import function, names_of, publish
 from compat._core.tensor.tensor import Tensor, set_constructor
 from compat._core.types import dtype as dtypes
+from compat._core.types.device import CPU
 from compat._core.types.device import device as Device
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import size_text
 from compat._core.types.memory_format import strided
 from compat._core.types.size import Size
-from compat._operators.create.factories import UNSET, constant
-from compat._operators.create.from_buffer import from_numpy
-from compat._operators.create.from_data import tensor
 
 _FORMS = (
     "(torch.Storage storage)",
@@ -31,32 +29,47 @@ _C_NAMES = {dtypes.uint8: "unsigned char", dtypes.int8: "signed char", dtypes.in
 _C_NAMES |= {dtypes.int64: "long int", dtypes.float16: "c10::Half", dtypes.bfloat16: "c10::BFloat16"}
 
 
-def construct(dtype: Dtype, args: tuple[Any, ...], named: dict[str, Any], exact: bool) -> Tensor:
+class _Wanted(NamedTuple):
+    """The dtype and the device of the result, and whether a tensor argument must have this dtype."""
+
+    dtype: Dtype
+    exact: bool = True
+    device: Device = CPU
+
+
+def construct(wanted: _Wanted, args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
     """The constructor of a dtype: an empty tensor from sizes, a copy of data, or a tensor over a storage.
 
+    It calls public functions, which dispatch modes intercept.
+
     Args:
-        dtype: the dtype of the result.
+        wanted: the result's dtype and device.
         args, named: sizes, data, a tensor or a storage, and a device.
-        exact: whether a tensor argument must have this dtype.
 
     Raises:
         TypeError: for other arguments.
         RuntimeError: for another device than the CPU, negative sizes, and a storage of another dtype.
     """
     device = named.pop("device", None)
-    if device is not None and Device(device).type != "cpu":
+    if device is not None and Device(device).type != wanted.device.type:
         raise RuntimeError(
-            f"legacy constructor expects device type: cpu but device type: {Device(device).type} was passed"
+            f"legacy constructor expects device type: {wanted.device.type} but device type: {Device(device).type} was "
+            "passed"
         )
     if not args and not named:
-        return constant((0,), 0, dtype)
+        return _empty((0,), wanted)
     form, argument = _form(args, named)
     if form == "other" and device is not None:
         raise RuntimeError(
             "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  Use "
             "torch.tensor(...) or torch.as_tensor(...) instead."
         )
-    return _CONSTRUCTORS[form](argument, dtype, exact)
+    return _CONSTRUCTORS[form](argument, wanted)
+
+
+def _empty(size: tuple[int, ...], wanted: _Wanted) -> Tensor:
+    made: Tensor = names_of("torch")["empty"](size, dtype=wanted.dtype, device=wanted.device)
+    return made
 
 
 def _form(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[str, Any]:
@@ -103,7 +116,7 @@ def _no_form(args: Sequence[Any], named: dict[str, Any], reason: str) -> TypeErr
 # ---------------------------------------------------------------- construction
 
 
-def _of_size(size: Any, dtype: Dtype, exact: bool) -> Tensor:
+def _of_size(size: Any, wanted: _Wanted) -> Tensor:
     for i, n in enumerate(size):
         if not (_is_size(n) or isinstance(n, bool)):
             raise TypeError(
@@ -114,12 +127,12 @@ def _of_size(size: Any, dtype: Dtype, exact: bool) -> Tensor:
     negative = next((n for n in sizes if n < 0), None)
     if negative is not None:
         raise RuntimeError(f"Trying to create tensor with negative dimension {negative}: {size_text(sizes)}")
-    return constant(sizes, UNSET, dtype)
+    return _empty(sizes, wanted)
 
 
-def _of_tensor(other: Tensor, dtype: Dtype, exact: bool) -> Tensor:
-    if exact and other.dtype is not dtype:
-        raise TypeError(f"expected {_options(dtype)} (got {_options(other.dtype)})")
+def _of_tensor(other: Tensor, wanted: _Wanted) -> Tensor:
+    if wanted.exact and other.dtype is not wanted.dtype:
+        raise TypeError(f"expected {_options(wanted.dtype)} (got {_options(other.dtype)})")
     return other.view_as(other)
 
 
@@ -131,38 +144,42 @@ def _options(dtype: Dtype) -> str:
     )
 
 
-def _of_storage(storage: Any, dtype: Dtype, exact: bool) -> Tensor:
+def _of_storage(storage: Any, wanted: _Wanted) -> Tensor:
     if isinstance(storage, TypedStorage):
-        if storage.dtype is not dtype:
+        if storage.dtype is not wanted.dtype:
             raise RuntimeError(
-                f"Expected a Storage of type {dtype.scalar_name} or an UntypedStorage, but got type "
+                f"Expected a Storage of type {wanted.dtype.scalar_name} or an UntypedStorage, but got type "
                 f"{storage.dtype.scalar_name} for argument 1 'storage'"
             )
         storage = storage.untyped()
-    set_: Callable[..., Tensor] = constant((0,), 0, dtype).set_
+    set_: Callable[..., Tensor] = _empty((0,), wanted).set_
     return set_(storage)
 
 
-def _of_data(data: Any, dtype: Dtype, exact: bool) -> Tensor:
+def _of_data(data: Any, wanted: _Wanted) -> Tensor:
     if isinstance(data, str | bytes):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     if isinstance(data, set | dict | bool | np.generic) or not hasattr(data, "__len__"):
         raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
-    if isinstance(data, np.ndarray) and data.flags.writeable and dtypes.from_numpy(data.dtype) is dtype:
-        return from_numpy(data)
+    torch = names_of("torch")
+    made: Tensor
+    if isinstance(data, np.ndarray) and data.flags.writeable and dtypes.from_numpy(data.dtype) is wanted.dtype:
+        made = torch["from_numpy"](data)
+        return made
     try:
-        return tensor(data, dtype=dtype)
+        made = torch["tensor"](data, dtype=wanted.dtype, device=wanted.device)
+        return made
     except ValueError as error:
         if not any(isinstance(v, str) for v in data):
             raise
         raise TypeError("must be real number, not str") from error
 
 
-_CONSTRUCTORS: dict[str, Callable[[Any, Dtype, bool], Tensor]] = {
+_CONSTRUCTORS: dict[str, Callable[[Any, _Wanted], Tensor]] = {
     "size": _of_size, "data": _of_data, "other": _of_tensor, "storage": _of_storage,
 }  # fmt: skip
 
-set_constructor(lambda args, named: construct(dtypes.get_default_dtype(), args, named, exact=False))
+set_constructor(lambda args, named: construct(_Wanted(dtypes.get_default_dtype(), exact=False), args, named))
 
 
 @function("Tensor.new")
@@ -181,7 +198,7 @@ def new(self: Tensor, *args: Any, **named: Any) -> Tensor:
             "Legacy tensor new of the form tensor.new(tensor, device=device) is not supported.  Use "
             "torch.as_tensor(...) instead."
         )
-    return construct(self.dtype, args, named, exact=True)
+    return construct(_Wanted(self.dtype, device=self.device), args, named)
 
 
 # ---------------------------------------------------------------- FloatTensor and the other dtypes
@@ -204,7 +221,7 @@ class LegacyTensorType(type):
     def __call__(cls, *args: Any, **named: Any) -> Tensor:
         if cls.is_cuda:
             raise TypeError(f"type torch.cuda.{cls.__name__} not available. Torch not compiled with CUDA enabled.")
-        return construct(cls.dtype, args, named, exact=True)
+        return construct(_Wanted(cls.dtype), args, named)
 
 
 def _declare(dtype: Dtype, module: str) -> Any:

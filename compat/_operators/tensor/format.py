@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from compat._core.tensor.registry import function
+from compat._core.tensor.registry import function, not_overridable
 from compat._core.types import dtype as dtypes
 from compat._core.types.device import device as Device
 
@@ -35,6 +35,7 @@ options = Options()
 
 
 @function("torch.set_printoptions")
+@not_overridable
 def set_printoptions(
     precision: int | None = None,
     threshold: float | None = None,

@@ -11,7 +11,7 @@ from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.typed_storage import TypedStorage
 from compat._core.operators.call_errors import wrong_call
 from compat._core.operators.composite import composite
-from compat._core.tensor.registry import function
+from compat._core.tensor.registry import function, not_overridable
 from compat._core.tensor.tensor import Tensor
 from compat._operators.arguments import tensor_argument
 
@@ -37,6 +37,7 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
 
 
 @function("torch.is_tensor")
+@not_overridable
 def is_tensor(obj: Any, /) -> bool:
     """Whether an object is a tensor.
 
@@ -48,6 +49,7 @@ def is_tensor(obj: Any, /) -> bool:
 
 
 @function("torch.is_storage")
+@not_overridable
 def is_storage(obj: Any, /) -> bool:
     """Whether an object is a storage."""
     return isinstance(obj, UntypedStorage | TypedStorage)

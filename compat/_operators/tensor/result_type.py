@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat._core.operators.composite import composite
-from compat._core.tensor.registry import function
+from compat._core.tensor.registry import function, not_overridable
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.device import default_device
@@ -34,6 +34,7 @@ def result_type(tensor1: Any, tensor2: Any) -> Dtype:
 
 
 @function("torch.typename")
+@not_overridable
 def typename(obj: Any, /) -> str:
     """The name of an object's type."""
     if isinstance(obj, Tensor):
@@ -42,6 +43,7 @@ def typename(obj: Any, /) -> str:
 
 
 @function("torch.set_default_tensor_type")
+@not_overridable
 def set_default_tensor_type(t: Any, /) -> None:
     """Sets the default dtype by the name of a type: ``"torch.DoubleTensor"``.
 
@@ -66,6 +68,7 @@ def set_default_tensor_type(t: Any, /) -> None:
 
 
 @function("torch.get_default_device")
+@not_overridable
 def get_default_device() -> Any:
     """The default device of new tensors."""
     return default_device()

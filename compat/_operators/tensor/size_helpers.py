@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from compat._core.operators.composite import OPTIONS, composite
-from compat._core.tensor.registry import function, names_of, publish
+from compat._core.tensor.registry import function, names_of, not_overridable, publish
 from compat._core.tensor.tensor import Tensor, from_array
 from compat._core.types.device import place
 from compat._core.types.dtype import dtype as Dtype
@@ -53,6 +53,7 @@ def shape_as_tensor(self: Tensor) -> Tensor:
 
 
 @function("torch.broadcast_shapes")
+@not_overridable
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that shapes broadcast to.
 

@@ -89,7 +89,8 @@ def fully_shard(
 
     Args:
         module: the module, or a list of modules; parameters stay the same objects. Parameters that an earlier call for
-            a submodule has sharded are unchanged.
+            a submodule has sharded are unchanged. Those on the device ``meta`` are sharded once ``to_empty`` gives them
+            memory.
         mesh: the devices; all by default. With two axes, parameters are replicated along the first (hybrid sharding).
         reshard_after_forward: ignored.
         shard_placement_fn: returns the dimension along which a parameter is sharded. By default the first one that
@@ -102,13 +103,17 @@ def fully_shard(
         The module, whose class is an ``FSDPModule`` as well.
 
     Raises:
-        NotImplementedError: for an unsupported policy, and for parameters on the device ``meta``.
+        NotImplementedError: for an unsupported policy.
 
     Example:
         >>> from compat.distributed.fsdp import FSDPModule, fully_shard
         >>> net = fully_shard(torch.nn.Linear(2, 4))
         >>> net.weight.placements, isinstance(net, FSDPModule)
         ((Shard(dim=0),), True)
+        >>> with torch.device("meta"):
+        ...     large = torch.nn.Linear(4, 8)
+        >>> fully_shard(large).to_empty(device="cpu").weight.placements
+        (Shard(dim=0),)
     """
     if mp_policy.param_dtype is not None or mp_policy.reduce_dtype is not None:
         raise NotImplementedError(
@@ -118,11 +123,7 @@ def fully_shard(
     modules = module if isinstance(module, list | tuple) else [module]
     ignored = {id(p) for p in ignored_params or ()}
     for one in modules:
-        for name, p in one.named_parameters():
-            if p.is_meta:
-                raise NotImplementedError(
-                    f"fully_shard: parameter {name!r} is on the device meta; call to_empty(device=...) before it"
-                )
+        for p in one.parameters():
             if not _sharded(p, mesh):
                 wanted = shard_placement_fn(p) if shard_placement_fn is not None else None
                 placement = Replicate() if id(p) in ignored else _placement(p, mesh, wanted)

@@ -19,19 +19,22 @@ from typing import Any
 
 import numpy as np
 
+from compat._core.memory.meta import Unknown, on_meta
 from compat._core.memory.storage import UntypedStorage
-from compat._core.memory.strides import Base, contiguous_layout, contiguous_strides, layout_of
+from compat._core.memory.strides import Base, contiguous_strides, layout_of
 from compat._core.operators.op import aten
 from compat._core.pytree import trees
 from compat._core.tensor.registry import names_of
-from compat._core.tensor.tensor import Tensor, array_of, from_array, from_buffer, wrap
+from compat._core.tensor.tensor import Tensor, array_of, from_array, wrap
 from compat._core.tensor.version_counter import bump_version
 from compat._core.transforms.grad_mode import mode, no_grad
 from compat.distributed.device_mesh import DeviceMesh, mesh_of
 from compat.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
+from compat.nn.modules._to import placing
 from compat.nn.modules.module import Module
 from compat.nn.parameter import Parameter
 from funcgrad import parallel, runtime
+from funcgrad.core.tracing import Tracer
 
 __all__ = ["DTensor", "distribute_module", "distribute_tensor", "empty", "full", "ones", "rand", "randn", "zeros"]
 
@@ -49,6 +52,32 @@ def buffer_of(t: Tensor) -> Any:
     return runtime.ready(t._storage_.buffer)
 
 
+class _Sharded(Unknown):
+    """The memory of a tensor on the device ``meta`` that is to be sharded once it has values."""
+
+    __slots__ = ("sharding",)
+
+    def __init__(self, type: Any, sharding: Any):
+        super().__init__(type)
+        self.sharding = sharding
+
+
+class _ShardedStorage(UntypedStorage):
+    """The memory of a tensor on a mesh: what is written to it is sharded as its buffer was."""
+
+    __slots__ = ()
+
+    def __init__(self, buffer: Any, base: Base):
+        super().__init__(buffer, base)
+        self.sharding = buffer.sharding
+
+    def write(self, buffer: Any) -> None:
+        traced = isinstance(buffer, Tracer) and not isinstance(buffer, runtime.Deferred)
+        if not traced and not runtime.computed_from(buffer, self.buffer):  # the result of a fill or a copy
+            buffer = parallel.device_put(runtime.ready(buffer), self.sharding)
+        super().write(buffer)
+
+
 def on_mesh(t: Tensor) -> bool:
     """Whether a tensor, possibly not yet computed, is on a mesh; True for traced tensors."""
     if t.__class__ is PartialTensor or t._layout_.base.traced:
@@ -61,7 +90,7 @@ def where(t: Tensor) -> tuple[DeviceMesh, tuple[Placement, ...]] | None:
     """The mesh and the placements of a tensor; None if it is not on a mesh."""
     if t.__class__ is PartialTensor:
         return t._where
-    if t._layout_.base.traced:
+    if t._layout_.base.traced and not isinstance(t._storage_.buffer, _Sharded):
         return None
     sharding = getattr(buffer_of(t), "sharding", None)
     mesh = mesh_of(getattr(sharding, "mesh", None)) if isinstance(sharding, parallel.NamedSharding) else None
@@ -134,18 +163,19 @@ def _padded_shape(size: Sequence[int], sharding: Any) -> tuple[int, ...]:
 
 def _valid_part(buffer: Any, padded_shape: tuple[int, ...], size: tuple[int, ...], dtype: Any) -> Tensor:
     """A leaf that is the valid part of a padded buffer."""
-    if padded_shape == size:
-        return from_buffer(buffer, contiguous_layout(size, dtype))
     base = Base(padded_shape, dtype)
-    return wrap(UntypedStorage(buffer, base), layout_of(base, size, contiguous_strides(padded_shape), 0))
+    return wrap(_ShardedStorage(buffer, base), layout_of(base, size, contiguous_strides(padded_shape), 0))
 
 
 def placed(t: Tensor, sharding: Any) -> Tensor:
-    """A leaf with a tensor's values and a sharded buffer."""
+    """A leaf with a tensor's values and a sharded buffer; one on the device ``meta`` remembers the sharding."""
     size = tuple(t.shape)
     padded_shape = _padded_shape(size, sharding)
     with no_grad():
         plain = t.detach().contiguous()
+    if on_meta(t):
+        buffer, layout = plain._storage_.buffer, plain._layout_
+        return wrap(UntypedStorage(_Sharded(buffer.type, sharding), layout.base), layout, 0)
     if plain._layout_.access[0] == "whole" and tuple(plain._storage_.base.shape) == padded_shape and plain.numel():
         array = parallel.device_put(buffer_of(plain), None)
     else:
@@ -448,6 +478,14 @@ def place_in(param: Tensor, device_mesh: DeviceMesh, placements: Sequence[Placem
     made = placed(param, sharding_of(param, device_mesh, placements, "DTensor"))
     with no_grad():
         param.data = made
+
+
+def _placed_alike(old: Tensor, new: Tensor) -> Tensor:
+    """A new tensor on the mesh of the one that it replaces."""
+    return new if where(old) is None or on_meta(new) else placed(new, buffer_of(old).sharding)
+
+
+placing.append(_placed_alike)
 
 
 def distribute_module(

@@ -5,13 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
-    "GuardOnDataDependentSymNode", "free_symbols", "free_unbacked_symbols", "guard_or_false", "guard_or_true",
-    "statically_known_true",
+    "GuardOnDataDependentSymNode", "ShapeEnv", "free_symbols", "free_unbacked_symbols", "guard_or_false",
+    "guard_or_true", "statically_known_true",
 ]  # fmt: skip
 
 
 class GuardOnDataDependentSymNode(RuntimeError):
     """Raised where a graph would depend on data-dependent values."""
+
+
+class ShapeEnv:
+    """The symbols of sizes of a ``FakeTensorMode`` or a trace: none, as all sizes are numbers here.
+
+    Args:
+        settings: ignored.
+
+    Example:
+        >>> from compat._subclasses import FakeTensorMode
+        >>> from compat.fx.experimental.symbolic_shapes import ShapeEnv
+        >>> FakeTensorMode(shape_env=ShapeEnv()).from_tensor(torch.ones(2, 3)).shape
+        torch.Size([2, 3])
+    """
+
+    def __init__(self, **settings: Any):
+        self.settings = settings
 
 
 def guard_or_false(a: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from compat import masked
 from compat._core.dispatch.table_tensor import functions_of
 from compat._core.pytree.trees import tree_flatten, tree_map
+from compat._core.tensor.overridable_names import without_prefix
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat.masked.maskedtensor.core import MaskedTensor, same_mask
@@ -44,7 +45,7 @@ def pointwise(func: Any, *args: Any, **kwargs: Any) -> Any:
 @by_name("sum", "mean", "prod", "amax", "amin", "argmax", "argmin", "norm", "var", "std", "all")
 def reduced(func: Any, t: MaskedTensor, *args: Any, **kwargs: Any) -> Any:
     """A reduction of the specified elements; one that has none is masked."""
-    name = func.__name__
+    name = without_prefix(func.__name__)
     if name == "all":
         found = names_of("torch")["where"](t.mask, t.elements, True).all(*args, **kwargs)
     elif name == "norm":

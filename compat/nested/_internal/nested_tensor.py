@@ -140,7 +140,40 @@ class NestedTensor(OfValues, Nested):
 
     @property
     def _values(self) -> Tensor:
-        return self.elements
+        return self.elements.detach() if self.elements.requires_grad else self.elements
+
+    @property
+    def _offsets(self) -> Tensor:
+        return self.starts
+
+    @property
+    def _lengths(self) -> Tensor | None:
+        return self.counts
+
+    def __tensor_flatten__(self) -> tuple[list[str], dict[str, Any]]:
+        """The names of the attributes that are its inner tensors, and what else ``__tensor_unflatten__`` needs."""
+        inner = ["_values", "_offsets"] + ([] if self.counts is None else ["_lengths"])
+        return inner, {"requires_grad": self.requires_grad, "ragged_idx": self.ragged}
+
+    @staticmethod
+    def __tensor_unflatten__(
+        inner_tensors: dict[str, Tensor], meta: dict[str, Any], outer_size: Any, outer_stride: Any
+    ) -> NestedTensor:
+        """The nested tensor of the attributes that ``__tensor_flatten__`` names.
+
+        Args:
+            inner_tensors: the attributes by name.
+            meta: what ``__tensor_flatten__`` returned besides.
+            outer_size: the size, of which it keeps the symbol of the ragged dimension.
+            outer_stride: ignored; the strides are those of the values.
+        """
+        ragged = meta["ragged_idx"]
+        symbol = outer_size[ragged] if outer_size is not None else None
+        made = jagged(
+            inner_tensors["_values"], inner_tensors["_offsets"], inner_tensors.get("_lengths"), ragged,
+            symbol if isinstance(symbol, RaggedSize) else None,
+        )  # fmt: skip
+        return made.requires_grad_() if meta["requires_grad"] else made
 
     def offsets(self) -> Tensor:
         """The offset of each sequence, and the end of the last one."""
@@ -149,6 +182,10 @@ class NestedTensor(OfValues, Nested):
     def lengths(self) -> Tensor | None:
         """The length of each sequence; None if there are no gaps between sequences."""
         return self.counts
+
+    def is_shared(self) -> bool:
+        """Whether the memory of its values is shared with other processes."""
+        return self.elements.is_shared()
 
     @property
     def _ragged_idx(self) -> int:

@@ -31,7 +31,7 @@ _FUNCTIONS = """
     short bool char byte type_as clone cpu
 """
 _OPERATORS = """
-    add radd sub rsub mul rmul truediv rtruediv pow rpow floordiv mod neg abs invert and or xor eq ne lt le gt ge
+    add radd sub rsub mul rmul truediv rtruediv rdiv pow rpow floordiv mod neg abs invert and or xor eq ne lt le gt ge
 """
 POINTWISE = (*_FUNCTIONS.split(), *[f"__{name}__" for name in _OPERATORS.split()])
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from compat._core.types.size import SymbolicSize
 from compat._symint import SymInt
 
 _numbers = itertools.count(1)
 
 
-class RaggedSize(SymInt):
+class RaggedSize(SymInt, SymbolicSize):
     """The size of a ragged dimension, shared by tensors with the same offsets.
 
     Example:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from compat._core.tensor.overridable_names import without_prefix
 from compat._core.types.dtype import bool_, iinfo
 from compat._core.types.errors import wrap_dim
 from compat.nested._internal.nested_tensor import (
@@ -44,7 +45,7 @@ _IDENTITIES: dict[str, Callable[[NestedTensor], Any]] = {
 @by_name(*_IDENTITIES)
 def reduce(func: Any, t: NestedTensor, dim: Any = None, keepdim: bool = False, **named: Any) -> Any:
     """A reduction of all elements, along sequences, over all sequences, or over other dimensions."""
-    name = func.__name__
+    name = without_prefix(func.__name__)
     if isinstance(dim, NestedTensor):
         raise NotImplementedError(f"aten.{name}.other: nested tensors of layout {t.layout} do not support it")
     if dim is None:
@@ -90,7 +91,7 @@ def _along_sequences(name: str, func: Any, t: NestedTensor, keepdim: bool, **nam
 @by_name("softmax", "log_softmax", "_softmax", "_log_softmax")
 def softmax(func: Any, t: NestedTensor, dim: int | None = None, *args: Any, **named: Any) -> Any:
     """A softmax along each sequence, or along another dimension."""
-    name = func.__name__
+    name = without_prefix(func.__name__)
     if dim is None:
         raise RuntimeError(f"{name}(): a dimension is needed for nested tensors")
     dim = wrap_dim(dim, t.dim())

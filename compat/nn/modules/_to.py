@@ -18,9 +18,15 @@ NO_DATA = (
 )
 
 
+#: Functions that move a new uninitialized tensor to where the tensor that it replaces is: ``(old, new) -> new``.
+placing: list[Callable[[Tensor, Tensor], Tensor]] = []
+
+
 def empty_on(t: Tensor, device: Any) -> Tensor:
-    """An uninitialized tensor on a device, like ``t`` otherwise."""
+    """An uninitialized tensor like another one, on a device; sharded as the other one is."""
     made: Tensor = empty_like(t, device=device)
+    for place in placing:
+        made = place(t, made)
     return made
 
 

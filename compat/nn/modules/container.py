@@ -29,8 +29,8 @@ class _Numbered(Module):
         """The name of the module at an index; overridden by sequences with other names."""
         return next(itertools.islice(self._modules, self._index_(index), None))
 
-    def __setitem__(self, index: Any, module: Any) -> None:
-        setattr(self, self._name_at_(index), module)
+    def __setitem__(self, idx: Any, module: Any) -> None:
+        setattr(self, self._name_at_(idx), module)
 
     def __delitem__(self, index: Any) -> None:
         names = list(self._modules)[index] if isinstance(index, slice) else [self._name_at_(index)]

@@ -130,6 +130,31 @@ assert both.shape == (32, 2) and both.full_tensor()[:, 0].tolist() == [i + 4.0 +
 with pytest.raises(RuntimeError, match="Can not redistribute to Partial"):
     w.redistribute(placements=[Partial()])
 
+# What is written to a sharded tensor is sharded as it is.
+for write in (torch.Tensor.zero_, nn.init.normal_, lambda t: t.copy_(whole[:8].repeat(1, 4)), lambda t: t.mul_(2)):
+    assert write(w).placements == (Shard(0),), write
+assert torch.equal(w.full_tensor(), 2 * whole[:8].repeat(1, 4))
+
+# A module without memory is sharded first, then gets memory and values: those that it has on one device.
+with torch.device("meta"):
+    absent = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16), nn.Linear(16, 6))
+for layer in absent:
+    fully_shard(layer, mesh=mesh)
+fully_shard(absent, mesh=mesh)
+shards = [p.placements for p in absent.parameters()]
+assert all(p.is_meta and isinstance(p, DTensor) for p in absent.parameters()) and shards[0] == (Shard(0),)
+absent.to_empty(device="cpu")
+assert [p.placements for p in absent.parameters()] == shards and absent[1].running_mean.placements == (WHOLE,)
+present = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16), nn.Linear(16, 6))
+for made in (absent, present):
+    torch.manual_seed(0)
+    for layer in made:
+        layer.reset_parameters()
+assert [p.placements for p in absent.parameters()] == shards
+assert all(torch.equal(p.full_tensor(), q) for p, q in zip(absent.parameters(), present.parameters()))
+x = torch.randn(8, 4)
+assert torch.allclose(absent(x).full_tensor(), present(x), atol=1e-6)
+
 alone, _, _ = train("alone")
 for how, most in (("fsdp", 1 / 8), ("tp", 1 / 8), ("both", 0.17)):
     losses, model, optimizer = train(how)

@@ -179,3 +179,18 @@ def test_nested_tensors_are_imported_on_first_use() -> None:
         "assert not torch.ones(1).is_nested\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_parts_of_a_nested_tensor_make_it_again() -> None:
+    x = torch.nested.nested_tensor([torch.ones(2, 3), torch.zeros(4, 3)], layout=torch.jagged)
+    names, context = x.__tensor_flatten__()
+    assert names == ["_values", "_offsets"] and context == {"requires_grad": False, "ragged_idx": 1}
+    made = type(x).__tensor_unflatten__({n: getattr(x, n) for n in names}, context, x.shape, x.stride())
+    assert made.shape == x.shape == torch.Size(list(x.shape)) and torch.equal(made.unbind()[1], x.unbind()[1])
+
+
+def test_any_one_dimension_may_be_ragged() -> None:
+    parts = [torch.arange(6.0 * n).reshape(3, 2, n) for n in (1, 3)]
+    x = torch.nested.as_nested_tensor(parts, layout=torch.jagged)
+    assert x._ragged_idx == 3 and x.shape[:3] == (2, 3, 2)
+    assert all(torch.equal(a, b) for a, b in zip(x.unbind(), parts))

@@ -123,8 +123,9 @@ CPU = "'device': device(type='cpu'), 'pin_memory': False"
     ],
 )  # fmt: skip
 def test_calls_as_pytorch_shows_them(call: Any, seen: list[str]) -> None:
+    x, out = torch.Tensor([[1.0, 2.0], [3.0, 4.0]]), torch.Tensor([[0.0, 0.0], [0.0, 0.0]])
     with Calls() as mode:
-        call(torch.Tensor([[1.0, 2.0], [3.0, 4.0]]), torch.Tensor([[0.0, 0.0], [0.0, 0.0]]))
+        call(x, out)
     assert mode.seen == seen
 
 

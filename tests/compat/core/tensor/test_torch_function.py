@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import io
 import pickle
 from typing import Any, ClassVar
 
+import numpy
 import pytest
 
 import compat as torch
@@ -405,3 +407,82 @@ def test_batches_of_a_subclass_are_of_it() -> None:
     samples = [torch.ones(2).as_subclass(WithMeta) for _ in range(2)]
     (batch,) = torch.utils.data.DataLoader(samples, batch_size=2)
     assert type(batch) is WithMeta and batch._meta == {"from": "stack"}
+
+
+def _written(x: Any) -> None:
+    """In-place operators, each once."""
+    x += 1
+    x -= 1
+    x *= 2
+    x /= 2
+    x %= 7
+    x //= 1
+    x **= 2
+
+
+# What PyTorch 2.13 overrides, and under which names.
+_SEEN = {
+    "aliases": (
+        lambda x: (x != 1, x.nelement(), x.ndimension(), x**2, 1 / x, +x, abs(x), x.__div__(2)),
+        ["ne", "numel", "dim", "pow", "__rdiv__", "positive", "abs", "div"],
+    ),
+    "writing operators": (_written, ["add_", "sub_", "mul_", "div_", "remainder_", "floor_divide_", "pow_"]),
+    "names of namespaces": (
+        lambda x: (torch.linalg.norm(x), torch.fft.fft(x), torch.special.erf(x), F.softmax(x, 0), F.relu(x)),
+        ["linalg_norm", "fft_fft", "special_erf", "softmax", "relu"],
+    ),
+    "initialization": (
+        lambda x: (torch.nn.init.constant_(x, 2), torch.nn.init.kaiming_uniform_(x[None]), torch.nn.init.zeros_(x)),
+        ["constant_", "__getitem__", "kaiming_uniform_", "zero_"],
+    ),
+    "a backward pass": (
+        lambda x: torch.autograd.backward(x.requires_grad_().sum()), ["requires_grad_", "sum", "backward"],
+    ),
+    "data": (
+        lambda x: (torch.tensor(x.tolist()), torch.as_tensor(x), torch.asarray(x), torch.full((2,), 1)), ["tolist"],
+    ),
+    "functions that are no operations": (
+        lambda x: (torch.save(x, io.BytesIO()), torch.is_tensor(x), torch.broadcast_shapes((1,), (2,))),
+        [],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _SEEN)
+def test_which_functions_are_overridden(name: str) -> None:
+    call, names = _SEEN[name]
+    x = torch.tensor([2.0, 3.0]).as_subclass(Log)
+    Log.calls.clear()
+    call(x)
+    assert Log.calls == names
+
+
+def test_modes_see_the_making_of_tensors_and_no_settings() -> None:
+    with Names() as mode:
+        torch.tensor([1.0]), torch.full((1,), 2.0), torch.is_grad_enabled(), torch.get_num_threads()
+        torch.are_deterministic_algorithms_enabled(), torch.from_numpy(numpy.ones(1))
+    assert mode.seen == ["tensor", "full"]
+
+
+def test_an_object_with_overrides_is_saved() -> None:
+    torch.save(Diagonal(3, 1.0), file := io.BytesIO())
+    file.seek(0)
+    assert torch.load(file, weights_only=False).n == 3
+
+
+class Listed(torch.Tensor):
+    """A subclass that describes itself for pickling."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _listed, (self.tolist(),)
+
+
+def _listed(values: list[float]) -> Any:
+    return torch.tensor(values).as_subclass(Listed).mul_(10)
+
+
+def test_a_subclass_is_saved_as_it_describes_itself() -> None:
+    torch.save(torch.ones(2).as_subclass(Listed), file := io.BytesIO())
+    file.seek(0)
+    found = torch.load(file, weights_only=False)
+    assert type(found) is Listed and found.tolist() == [10, 10]
