@@ -26,6 +26,9 @@ _modules: list[str] = []
 _addresses: dict[Callable[..., Any], tuple[str, str]] = {}
 #: The modules that define the functions which have the names of their addresses.
 _definitions: dict[Callable[..., Any], str] = {}
+#: The functions published since the installation last gave them PyTorch's names (``compat._shown_names``), and their
+#: wrappers.
+unnamed: list[Callable[..., Any]] = []
 #: Functions that replace a value before it is published: ``(value, address, name) -> value``.
 publishing: list[Callable[[Any, str, str], Any]] = []
 
@@ -155,6 +158,7 @@ def publish(value: Any, *names: str) -> Any:
             setattr(Tensor, last, made)
         table.put(last, value, made)
         if isinstance(made, FunctionType):
+            unnamed.append(made)
             if place != _TENSOR:
                 _addresses.setdefault(made, (place, last))
             if published.get(made, _TENSOR).startswith(_TENSOR):

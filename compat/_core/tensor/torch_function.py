@@ -246,6 +246,7 @@ class Overridable:
         self, function: Callable[..., Any], name: str, shown: Overridable | None = None, operator: bool = False
     ):
         functools.update_wrapper(self, function)
+        registry.unnamed.append(self)
         self.__name__ = name
         self._function = function
         self._shown = shown or self
