@@ -8,13 +8,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compat._core.pytree.trees import TreeSpec
+from compat._core.pytree.trees import TreeSpec, tree_unflatten
 from compat.export.graph_signature import ConstantArgument, TensorArgument
-from compat.fx._dispatch_trace import ModuleCall
+from compat.fx._dispatch_trace import ModuleCall, current
+from compat.fx.graph_module import GraphModule
+from compat.fx.interpreter import Interpreter
 from compat.fx.node import Node
 from compat.nn.modules.module import Module
 
-__all__ = ["ModuleCallEntry", "ModuleCallSignature", "check_paths", "entries", "forward_names", "signature_of"]
+__all__ = [
+    "InModules",
+    "ModuleCallEntry",
+    "ModuleCallSignature",
+    "check_paths",
+    "entries",
+    "forward_names",
+    "signature_of",
+]
 
 
 @dataclass
@@ -95,3 +105,29 @@ def entries(
     """The entries of a program: of the module, of all modules in it, and of later calls of preserved ones."""
     known = {"": whole, **calls}
     return [ModuleCallEntry(path, known.get(path)) for path in dict.fromkeys(["", *paths, *calls])]
+
+
+class InModules(Interpreter):
+    """Runs a graph within a trace, whose nodes are part of the same module calls as the nodes of the graph."""
+
+    def __init__(self, module: GraphModule, calls: Sequence[ModuleCallEntry]):
+        super().__init__(module)
+        self._calls = {e.fqn: e.signature for e in calls if e.fqn and e.signature is not None}
+        self._needed = {arg.name for s in self._calls.values() for arg in (*s.inputs, *s.outputs)}
+        self._values: dict[str, Any] = {}
+
+    def run_node(self, n: Node) -> Any:
+        trace, calls = current(), n.meta.get("nn_module_stack")
+        if trace is not None and calls:
+            trace.set_calls(calls.values())
+        result = super().run_node(n)
+        if n.name in self._needed:
+            self._values[n.name] = result
+        if trace is not None and n.op == "output":
+            for path, call in self._calls.items():
+                arguments = tree_unflatten(map(self._value, call.inputs), call.in_spec)
+                trace.preserve(path, arguments, tree_unflatten(map(self._value, call.outputs), call.out_spec))
+        return result
+
+    def _value(self, arg: TensorArgument | ConstantArgument) -> Any:
+        return arg.value if isinstance(arg, ConstantArgument) else self._values[arg.name]

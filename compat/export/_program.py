@@ -15,6 +15,7 @@ from compat._core.transforms.grad_mode import no_grad
 from compat._decomp import core_aten_decompositions
 from compat._dynamo.exc import UserError
 from compat.export._module_calls import (
+    InModules,
     ModuleCallEntry,
     ModuleCallSignature,
     check_paths,
@@ -33,7 +34,7 @@ from compat.export.graph_signature import (
     OutputSpec,
     TensorArgument,
 )
-from compat.fx._dispatch_trace import Recorder, current, record
+from compat.fx._dispatch_trace import Recorder, record
 from compat.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from compat.fx.graph import Graph
 from compat.fx.graph_module import GraphModule
@@ -292,7 +293,7 @@ class _Decomposed(_Unlifted):
 
     def _run(self, graph_module: GraphModule, *inputs: Tensor) -> Any:
         with _Decomposing(self.__dict__["_table"]):
-            return _InModules(graph_module, self.__dict__["_program"].module_call_graph).run(*inputs)
+            return InModules(graph_module, self.__dict__["_program"].module_call_graph).run(*inputs)
 
 
 class _Decomposing(TorchDispatchMode):
@@ -308,32 +309,6 @@ class _Decomposing(TorchDispatchMode):
             return func(*args, **kwargs)
         with self:
             return self._table[func](*args, **kwargs)
-
-
-class _InModules(Interpreter):
-    """Runs a graph within a trace, whose nodes are part of the same module calls as the nodes of the graph."""
-
-    def __init__(self, module: GraphModule, calls: Sequence[ModuleCallEntry]):
-        super().__init__(module)
-        self._calls = {e.fqn: e.signature for e in calls if e.fqn and e.signature is not None}
-        self._needed = {arg.name for s in self._calls.values() for arg in (*s.inputs, *s.outputs)}
-        self._values: dict[str, Any] = {}
-
-    def run_node(self, n: Node) -> Any:
-        trace, calls = current(), n.meta.get("nn_module_stack")
-        if trace is not None and calls:
-            trace.set_calls(calls.values())
-        result = super().run_node(n)
-        if n.name in self._needed:
-            self._values[n.name] = result
-        if trace is not None and n.op == "output":
-            for path, call in self._calls.items():
-                arguments = tree_unflatten(map(self._value, call.inputs), call.in_spec)
-                trace.preserve(path, arguments, tree_unflatten(map(self._value, call.outputs), call.out_spec))
-        return result
-
-    def _value(self, arg: TensorArgument | ConstantArgument) -> Any:
-        return arg.value if isinstance(arg, ConstantArgument) else self._values[arg.name]
 
 
 def _decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedProgram:

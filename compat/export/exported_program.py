@@ -4,14 +4,5 @@ from __future__ import annotations
 
 from compat.export._module_calls import ModuleCallEntry, ModuleCallSignature
 from compat.export._program import ExportedProgram
-from compat.export.graph_signature import (
-    ConstantArgument,
-    ExportGraphSignature,
-    InputKind,
-    InputSpec,
-    OutputKind,
-    OutputSpec,
-    TensorArgument,
-)
 
 __all__ = ["ExportedProgram", "ModuleCallEntry", "ModuleCallSignature"]
