@@ -29,8 +29,8 @@ OURS = frozenset((
 
 def is_shown(name: str) -> bool:
     """Whether ``compat.name`` is visible as ``torch.name``."""
-    if name in OURS:
-        return False
+    if "_" not in name or name in OURS:
+        return name not in OURS
     parts = name.split(".")
     private = (".".join(parts[: n + 1]) for n, part in enumerate(parts) if part.startswith("_"))
     return all(prefix in PRIVATE or prefix in MADE for prefix in private)

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from multiprocessing import forkserver
 from types import ModuleType
@@ -21,6 +21,7 @@ from typing import Any
 from compat._absent import stand_in_module, why_absent
 from compat._addresses import is_shown
 from compat._module_errors import name_modules
+from compat._shown_names import hide_all, show, show_all
 
 _OURS, _THEIRS = "compat", "torch"
 #: The packages of PyTorch and the packages of compat that replace them.
@@ -47,18 +48,14 @@ class _Alias(Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = importlib.import_module(self.name)
         name_modules()
+        if self.alias == _THEIRS:
+            show_all()
         self.spec = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
         # The import system has just set the alias's spec on the module: restore its own.
         module.__spec__ = self.spec
-        # Loaded submodules are registered under the other name too. Importing them again would overwrite a function of
-        # the same name in the package, such as torch.autograd.gradcheck.
-        for name in [n for n in sys.modules if n.startswith(f"{self.name}.")]:
-            alias = self.alias + name.removeprefix(self.name)
-            if not _is_hidden(alias):
-                sys.modules.setdefault(alias, sys.modules[name])
 
     def get_code(self, fullname: str) -> Any:
         """The code of the module, for ``python -m torch.distributed.run``."""
@@ -66,6 +63,23 @@ class _Alias(Loader):
         assert spec is not None
         loader: Any = spec.loader
         return loader.get_code(self.name)
+
+
+class _Shown(Loader):
+    """Loads a module of compat, and gives it PyTorch's name."""
+
+    def __init__(self, spec: ModuleSpec):
+        self.spec = spec
+        self.loader: Any = spec.loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        created: ModuleType | None = self.loader.create_module(spec)
+        return created
+
+    def exec_module(self, module: ModuleType) -> None:
+        self.spec.loader = module.__loader__ = self.loader
+        self.loader.exec_module(module)
+        show(self.spec.name)
 
 
 def _found(name: str) -> ModuleSpec | None:
@@ -92,12 +106,17 @@ class _StandIn(Loader):
 
 
 class _Finder(MetaPathFinder):
-    """Finds ``torch.x.y`` as ``compat.x.y``, and ``functorch``."""
+    """Finds ``torch.x.y`` as ``compat.x.y``, and ``functorch``; shows what compat loads after ``import torch``."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         head, dot, rest = fullname.partition(".")
+        if head == _OURS and _THEIRS in sys.modules:
+            spec = PathFinder.find_spec(fullname, path, target)
+            if spec is not None and spec.loader is not None:
+                spec.loader = _Shown(spec)
+            return spec
         if head not in _PACKAGES:
             return None
         name = _PACKAGES[head] + dot + rest
@@ -181,6 +200,7 @@ def uninstall() -> None:
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
         sys.modules[_OURS].__name__ = _OURS
+        hide_all()
         for name in [n for n in sys.modules if n.partition(".")[0] in _PACKAGES]:
             del sys.modules[name]
         sys.path[:] = [entry for entry in sys.path if entry != _ALIAS]

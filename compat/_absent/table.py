@@ -155,15 +155,9 @@ _prims_common: is_float_dtype make_contiguous_strides_for
 _prims_common.wrappers: out_wrapper
 _subclasses.functional_tensor: FunctionalTensor
 _subclasses.meta_utils: is_sparse_any
-fx.passes:
 fx.traceback: get_current_meta preserve_node_meta
-fx.passes.infra:
-fx.passes.infra.pass_base: PassBase PassResult
-fx.passes.infra.partitioner: CapabilityBasedPartitioner
-fx.passes.operator_support: OperatorSupport
 fx.passes.utils.matcher_with_name_node_map_utils: SubgraphMatcherWithNameNodeMap
 fx.passes.utils.source_matcher_utils: get_source_partitions
-fx.passes.shape_prop: ShapeProp
 utils._sympy:
 utils._sympy.functions: FloorDiv
 utils._triton: has_triton has_triton_package

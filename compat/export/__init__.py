@@ -16,9 +16,10 @@ from typing import Any
 
 from compat._decomp import core_aten_decompositions
 from compat.export._files import load, save
-from compat.export._program import ExportedProgram, export
+from compat.export._program import export
 from compat.export._sizes import Dim, dims
 from compat.export.dynamic_shapes import AdditionalInputs, ShapesCollection
+from compat.export.exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 from compat.export.graph_signature import (
     ExportBackwardSignature,
     ExportGraphSignature,
@@ -31,8 +32,8 @@ from compat.export.unflatten import UnflattenedModule, unflatten
 
 __all__ = [
     "AdditionalInputs", "Dim", "ExportBackwardSignature", "ExportGraphSignature", "ExportedProgram", "InputKind",
-    "InputSpec", "OutputKind", "OutputSpec", "ShapesCollection", "UnflattenedModule",
-    "default_decompositions", "dims", "export", "load", "save", "unflatten",
+    "InputSpec", "ModuleCallEntry", "ModuleCallSignature", "OutputKind", "OutputSpec", "ShapesCollection",
+    "UnflattenedModule", "default_decompositions", "dims", "export", "load", "save", "unflatten",
 ]  # fmt: skip
 
 export_for_training = export

@@ -33,6 +33,7 @@ from compat._core.types.memory_format import (
     memory_format,
     preserve_format,
 )
+from compat.export._module_calls import ModuleCallEntry, ModuleCallSignature
 from compat.export._program import ExportedProgram
 from compat.export._sizes import Size
 from compat.export.graph_signature import (
@@ -50,7 +51,7 @@ from compat.fx.node import Node
 from compat.nn.parameter import Parameter
 from funcgrad.tools import export as _functions
 
-_VERSION = 3
+_VERSION = 4
 _FORMATS: dict[str, Any] = {
     **LAYOUTS, **{str(f).removeprefix("torch."): f for f in (
         contiguous_format, preserve_format, channels_last, channels_last_3d)},
@@ -174,6 +175,7 @@ def save(ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = No
         "dtypes": {name: str(t.dtype).removeprefix("torch.") for name, t in every.items()},
         "in": _structure(ep.in_spec),
         "out": _structure(ep.out_spec),
+        "calls": [_written_call(entry) for entry in ep.module_call_graph],
     }
     with zipfile.ZipFile(f, "w") as archive:
         archive.writestr("program.json", json.dumps(program))
@@ -182,6 +184,24 @@ def save(ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = No
         archive.writestr("program.stablehlo", ep.stablehlo.serialize())
         for name, content in (extra_files or {}).items():
             archive.writestr(f"extra/{name}", content)
+
+
+def _written_call(entry: ModuleCallEntry) -> list[Any]:
+    s = entry.signature
+    if s is None:
+        return [entry.fqn]
+    leaves = [[[arg.name, _encode(getattr(arg, "value", None))] for arg in args] for args in (s.inputs, s.outputs)]
+    return [entry.fqn, *leaves, _structure(s.in_spec), _structure(s.out_spec), s.forward_arg_names]
+
+
+def _read_call(fqn: str, *parts: Any) -> ModuleCallEntry:
+    if not parts:
+        return ModuleCallEntry(fqn)
+    inputs, outputs, in_structure, out_structure, names = parts
+    leaves = [[_argument(name, value) for name, value in args] for args in (inputs, outputs)]
+    return ModuleCallEntry(
+        fqn, ModuleCallSignature(leaves[0], leaves[1], _spec(in_structure), _spec(out_structure), names)
+    )
 
 
 def _sizes(node: Node) -> dict[int, tuple[Any, ...]]:
@@ -218,14 +238,19 @@ def load(f: Any, *, extra_files: dict[str, Any] | None = None, **options: Any) -
     for name in signature.parameters:
         state[name] = Parameter(state[name], requires_grad=state[name].is_floating_point())
     graph = _graph(program["nodes"])
+    in_spec, out_spec = _spec(program["in"]), _spec(program["out"])
+    calls = [_read_call(*parts) for parts in program.get("calls", [])]
     return ExportedProgram(
-        GraphModule({}, graph), signature, state, constants, _spec(program["in"]), _spec(program["out"]), None, compiled
+        GraphModule({}, graph), signature, state, constants, in_spec, out_spec, None, calls, compiled
     )
 
 
+def _argument(name: str, value: Any) -> TensorArgument | ConstantArgument:
+    return TensorArgument(name) if name else ConstantArgument(name, _decode(value, {}))
+
+
 def _output(name: str, value: Any) -> OutputSpec:
-    arg = TensorArgument(name) if name else ConstantArgument(name, _decode(value, {}))
-    return OutputSpec(OutputKind.USER_OUTPUT, arg, None)
+    return OutputSpec(OutputKind.USER_OUTPUT, _argument(name, value), None)
 
 
 def _graph(rows: list[Any]) -> Graph:

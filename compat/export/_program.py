@@ -14,6 +14,15 @@ from compat._core.tensor.tracing import array, tensor_of
 from compat._core.transforms.grad_mode import no_grad
 from compat._decomp import core_aten_decompositions
 from compat._dynamo.exc import UserError
+from compat.export._module_calls import (
+    InModules,
+    ModuleCallEntry,
+    ModuleCallSignature,
+    check_paths,
+    entries,
+    forward_names,
+    signature_of,
+)
 from compat.export._sizes import MOST, Fixed, Place, Symbol, asked_for, bound, candidates, fits, generalized
 from compat.export.dynamic_shapes import AdditionalInputs, ShapesCollection
 from compat.export.graph_signature import (
@@ -25,7 +34,7 @@ from compat.export.graph_signature import (
     OutputSpec,
     TensorArgument,
 )
-from compat.fx._dispatch_trace import Recorder, current, record
+from compat.fx._dispatch_trace import Recorder, record
 from compat.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from compat.fx.graph import Graph
 from compat.fx.graph_module import GraphModule
@@ -70,18 +79,21 @@ class ExportedProgram:
         state_dict: the parameters and persistent buffers.
         constants: other buffers, and other tensors found by the trace.
         example_inputs: the arguments of the traced call.
+        module_call_graph: the module and all modules in it, with the structure of the arguments and results of the
+            preserved ones.
     """
 
-    __module__ = "torch.export"
+    __module__ = "compat.export.exported_program"
 
     def __init__(
         self, graph_module: GraphModule, signature: ExportGraphSignature, weights: dict[str, Tensor],
         constants: dict[str, Tensor], in_spec: TreeSpec, out_spec: TreeSpec, example_inputs: Any,
-        stablehlo: _functions.Exported | None = None,
+        module_call_graph: list[ModuleCallEntry], stablehlo: _functions.Exported | None = None,
     ):  # fmt: skip
         self.graph_module, self.graph_signature = graph_module, signature
         self.state_dict, self.constants = weights, constants
         self.in_spec, self.out_spec, self.example_inputs = in_spec, out_spec, example_inputs
+        self.module_call_graph = module_call_graph
         self._compiled = stablehlo
 
     @property
@@ -281,7 +293,7 @@ class _Decomposed(_Unlifted):
 
     def _run(self, graph_module: GraphModule, *inputs: Tensor) -> Any:
         with _Decomposing(self.__dict__["_table"]):
-            return _InModules(graph_module).run(*inputs)
+            return InModules(graph_module, self.__dict__["_program"].module_call_graph).run(*inputs)
 
 
 class _Decomposing(TorchDispatchMode):
@@ -297,16 +309,6 @@ class _Decomposing(TorchDispatchMode):
             return func(*args, **kwargs)
         with self:
             return self._table[func](*args, **kwargs)
-
-
-class _InModules(Interpreter):
-    """Runs a graph within a trace, whose nodes are part of the same module calls as the nodes of the graph."""
-
-    def run_node(self, n: Node) -> Any:
-        trace, calls = current(), n.meta.get("nn_module_stack")
-        if trace is not None and calls:
-            trace.set_calls(calls.values())
-        return super().run_node(n)
 
 
 def _decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedProgram:
@@ -327,6 +329,9 @@ def _decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedP
     for spec in found.graph_signature.input_specs:
         if spec.target in kinds:
             spec.kind, spec.persistent = kinds[spec.target]
+    whole, *paths = program.module_call_graph
+    assert whole.signature is not None
+    found.module_call_graph = entries([e.fqn for e in paths], whole.signature, traced.calls)
     return found
 
 
@@ -356,10 +361,13 @@ def export(
         dynamic_shapes: the dynamic sizes: for each argument, in a tuple or by name, a dictionary or sequence from
             dimensions to ``Dim``, ``Dim.AUTO``, ``Dim.DYNAMIC`` or None; others are static. Or a ``ShapesCollection``
             or ``AdditionalInputs``. The module is then called at several sizes.
-        strict, preserve_module_call_signature: ignored.
+        strict: ignored.
+        preserve_module_call_signature: the names of modules in it that ``unflatten`` gives the arguments and results
+            that they have in ``mod``.
 
     Raises:
         ValueError: for an argument that is not a module.
+        AttributeError: for a name in ``preserve_module_call_signature`` that is not one of a module in it.
         TypeError: if ``args`` is not a tuple.
         torch._dynamo.exc.UserError: for a size that is declared dynamic but is static.
         torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode: if operations depend on values of tensors
@@ -370,7 +378,8 @@ def export(
     if not isinstance(args, tuple):
         raise TypeError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
     kwargs = kwargs or {}
-    traced = Trace(mod, args, kwargs)
+    check_paths(mod, preserve_module_call_signature)
+    traced = Trace(mod, args, kwargs, preserved=preserve_module_call_signature)
     if isinstance(dynamic_shapes, AdditionalInputs | ShapesCollection):
         shapes = dynamic_shapes.dynamic_shapes(mod, args, kwargs)
     else:
@@ -395,19 +404,23 @@ class Trace:
         mod, args, kwargs: the module and its arguments.
         names: the names of the tensors among these; by default those of the parameters of ``forward``.
         keep: whether nodes store their values in ``meta["val"]``.
+        preserved: the names of modules whose calls keep their signatures.
 
     Attributes:
         inputs, names: the tensors among its arguments, and their names.
         graph: the graph, whose first inputs are weights.
         specs: the kinds of its inputs.
         weights: the weights by name.
+        calls: the signatures of the calls of preserved modules.
     """
 
     def __init__(
-        self, mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any], names: Sequence[str] = (), keep: bool = False
-    ):
+        self, mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any], names: Sequence[str] = (), keep: bool = False,
+        preserved: Sequence[str] = (),
+    ):  # fmt: skip
         self.mod, self.args, self.kwargs = mod, args, kwargs
-        self._keep = keep
+        self._keep, self._preserved = keep, preserved
+        self.calls: dict[str, ModuleCallSignature] = {}
         self._leaves, self._spec = tree_flatten((args, kwargs))
         self.inputs = [t for t in self._leaves if isinstance(t, Tensor)]
         given = iter(names)
@@ -426,13 +439,16 @@ class Trace:
         kept = [(t, t._version, t.detach().clone()) for t in [*self.mod.parameters(), *self.mod.buffers()]]
         with no_grad(), fork_rng():  # without autograd, each operation is recorded
             try:
-                recorder, found = record(self.mod, args, kwargs, self._names, self.mod, GuardOnDataDependentSymNode)
+                recorder, found = record(
+                    self.mod, args, kwargs, self._names, self.mod, GuardOnDataDependentSymNode, self._preserved
+                )
             finally:
                 for t, version, before in kept:
                     # Batch norm updates its statistics without changing their version.
                     if t._version != version or not isinstance(t, Parameter):
                         t.copy_(before)
         graph, specs, copied = _lifted(recorder, self.mod, self._keep)
+        self.calls = {path: signature_of(call, copied) for path, call in recorder.preserved.items()}
         graph.output(tuple(copied.get(n, n) for n in tree_flatten(recorder.graph.output_node().args[0])[0]))
         owned = _owned(self.mod)
         every = {**owned, **recorder.constants}
@@ -495,7 +511,11 @@ class Trace:
         state = {name: owned[name] for name in self.weights if name in kept}
         constants = {name: t for name, t in self.weights.items() if name not in state}
         example = self.args, self.kwargs
-        return ExportedProgram(GraphModule({}, graph), signature, state, constants, self._spec, self.out_spec, example)
+        whole = ModuleCallSignature([], [], self._spec, self.out_spec, forward_names(self.mod, *example))
+        calls = entries([path for path, _ in self.mod.named_modules()], whole, self.calls)
+        return ExportedProgram(
+            GraphModule({}, graph), signature, state, constants, self._spec, self.out_spec, example, calls
+        )
 
 
 #: The prefixes of the names of weights, by kind.

@@ -11,9 +11,12 @@ from collections.abc import Callable, Sequence
 from operator import getitem
 from typing import Any
 
-from compat._core.pytree.trees import tree_unflatten
+from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_unflatten
 from compat._core.tensor.tensor import Tensor
+from compat.export._module_calls import ModuleCallSignature
 from compat.export._program import ExportedProgram
+from compat.export.graph_signature import ConstantArgument, TensorArgument
+from compat.fx._pytree import tree_flatten_spec
 from compat.fx.graph import Graph
 from compat.fx.interpreter import Interpreter
 from compat.fx.node import Node, map_arg
@@ -28,23 +31,31 @@ class InterpreterModule(Module):
 
     Attributes:
         graph: the graph, of operators and calls of modules below this one; None for one that was not called.
+        signature: the arguments and results of a preserved module.
     """
 
     graph: Graph | None
+    signature: ModuleCallSignature | None
 
     def __init__(self) -> None:
         super().__init__()
-        self.graph = None
+        self.graph = self.signature = None
 
-    def forward(self, *args: Any) -> Any:
-        """The results for the inputs of the graph.
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The results for the inputs of the graph, or for the arguments of a preserved module.
 
         Raises:
             RuntimeError: for a module that has weights, and was not called.
+            TypeError: for arguments of another structure than those of the preserved module.
         """
         if self.graph is None:
             raise RuntimeError("the program does not call this module")
-        return Interpreter(self, graph=self.graph).run(*args)
+        if self.signature is None:
+            return Interpreter(self, graph=self.graph).run(*args, **kwargs)
+        leaves, spec = tree_flatten((args, kwargs))
+        if spec != self.signature.in_spec:
+            raise TypeError(f"{self._get_name()}.forward takes arguments like {self.signature.in_spec}, got {spec}")
+        return tree_unflatten(Interpreter(self, graph=self.graph).run(*leaves), self.signature.out_spec)
 
 
 class UnflattenedModule(InterpreterModule):
@@ -119,6 +130,8 @@ class _Tree:
         self.inputs = [n for n in inputs if n not in self.weights]
         self.nodes = [n for n in nodes if n.op not in ("placeholder", "output")]
         self.output = program.graph.output_node()
+        self.by_name = {n.name: n for n in nodes}
+        self.signatures = {e.fqn: e.signature for e in program.module_call_graph if e.fqn and e.signature is not None}
         self.paths: dict[Node, list[str]] = {}
         before = [""]
         for node in self.nodes:  # computed sizes have no stack: they are part of the call before
@@ -128,18 +141,19 @@ class _Tree:
         """Sets the graphs of the root and of all modules below it."""
         self.root.graph = self._graph(self.root, "", self.nodes, self.inputs, self.output.args[0])
 
-    def _graph(self, module: Module, path: str, nodes: Sequence[Node], inputs: Sequence[Node], results: Any) -> Graph:
+    def _graph(self, module: Module, path: str, nodes: Sequence[Node], inputs: Sequence[Any], results: Any) -> Graph:
         """The graph of one call.
 
         Args:
             module: what is called.
             path: its name in the program.
             nodes: those of the call.
-            inputs: nodes outside that these use.
+            inputs: its arguments, among them the nodes outside that these use.
             results: what the call returns: nodes, in any structure.
         """
         graph = Graph()
-        made: dict[Node, Node] = {n: graph.placeholder(n.name) for n in inputs}
+        placed = [graph.placeholder(n.name if isinstance(n, Node) else "constant") for n in inputs]
+        made: dict[Node, Node] = {n: at for n, at in zip(inputs, placed) if isinstance(n, Node)}
 
         def value(n: Node) -> Node:
             if n not in made:  # a weight of this module or of one below
@@ -175,16 +189,63 @@ class _Tree:
         own, inside = child.partition("@")[0], set(nodes)
         used = dict.fromkeys(n for node in nodes for n in node.all_input_nodes if n not in inside)
         inputs = [n for n in used if n not in self.weights or not _is_below(own, self.weights[n])]
+        if child in self.signatures:
+            self._preserved_call(graph, module, path, child, nodes, made, value)
+            return
         results = [n for n in nodes if any(user not in inside for user in n.users)]
-        name, called = self._module(module, path, own)
-        content = self._graph(called, child, nodes, inputs, results[0] if len(results) == 1 else tuple(results))
-        if called.graph is not None and _shape(called.graph) != _shape(content):
-            name, called = self._another(module, name)
-        if called.graph is None:
-            called.graph = content
+        content = self._graph(
+            self._module(module, path, own)[1],
+            child,
+            nodes,
+            inputs,
+            results[0] if len(results) == 1 else tuple(results),
+        )
+        name = self._filled(module, path, own, content, None)
         call = graph.call_module(name, tuple(map(value, inputs)))
         for n, result in enumerate(results):
             made[result] = call if len(results) == 1 else graph.call_function(getitem, (call, n))
+
+    def _preserved_call(
+        self, graph: Graph, module: Module, path: str, child: str, nodes: Sequence[Node], made: dict[Node, Node],
+        value: Callable[[Node], Node],
+    ) -> None:  # fmt: skip
+        """A call of a preserved module, with its arguments and results.
+
+        Raises:
+            NotImplementedError: if it uses other tensors than these and its own.
+        """
+        signature, own = self.signatures[child], child.partition("@")[0]
+        inputs, results = self._leaves(signature.inputs), self._leaves(signature.outputs)
+        used = dict.fromkeys(n for node in nodes for n in node.all_input_nodes if n not in set(nodes))
+        others = [n.name for n in used if n not in inputs and not _is_below(own, self.weights.get(n, ""))]
+        if others:
+            raise NotImplementedError(
+                f"unflatten: the module {own!r} uses {', '.join(others)}, no argument of it: do not preserve its "
+                "signature"
+            )
+        content = self._graph(self._module(module, path, own)[1], child, nodes, inputs, results)
+        name = self._filled(module, path, own, content, signature)
+        leaves = [value(x) if isinstance(x, Node) else x for x in inputs]
+        args, kwargs = _unflattened(graph, leaves, signature.in_spec)
+        call = graph.call_module(name, args, kwargs)
+        flat = graph.call_function(tree_flatten_spec, (call, signature.out_spec))
+        for n, result in enumerate(results):
+            if isinstance(result, Node) and result in nodes:
+                made[result] = graph.call_function(getitem, (flat, n))
+
+    def _leaves(self, args: Sequence[TensorArgument | ConstantArgument]) -> list[Any]:
+        return [arg.value if isinstance(arg, ConstantArgument) else self.by_name[arg.name] for arg in args]
+
+    def _filled(
+        self, module: Module, path: str, own: str, content: Graph, signature: ModuleCallSignature | None
+    ) -> str:
+        """The name of the module that has a call's graph."""
+        name, called = self._module(module, path, own)
+        if called.graph is not None and _shape(called.graph) != _shape(content):
+            name, called = self._another(module, name)
+        if called.graph is None:
+            called.graph, called.signature = content, signature
+        return name
 
     def _module(self, module: Module, path: str, own: str) -> tuple[str, InterpreterModule]:
         """The module of a call, and its name in the one around it."""
@@ -207,6 +268,15 @@ class _Tree:
             getattr(made, kind).update(getattr(before, kind))
         holder.add_module(f"{last}@{count}", made)
         return f"{name}@{count}", made
+
+
+def _unflattened(graph: Graph, leaves: Sequence[Any], spec: TreeSpec) -> tuple[tuple[Node, ...], dict[str, Node]]:
+    """The arguments of a call as nodes."""
+    whole = graph.call_function(tree_unflatten, (list(leaves), spec))
+    args, kwargs = (graph.call_function(getitem, (whole, n)) for n in range(2))
+    positional, named = spec.children()
+    by_name = {name: graph.call_function(getitem, (kwargs, name)) for name in named.context}
+    return tuple(graph.call_function(getitem, (args, n)) for n in range(positional.num_children)), by_name
 
 
 def _is_below(path: str, name: str) -> bool:

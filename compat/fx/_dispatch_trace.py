@@ -7,14 +7,14 @@ below modules and functions. Python control flow may depend on values; the graph
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from compat._core.dispatch.dispatch_mode import unwatched
 from compat._core.dispatch.overloads import OpOverload, aten
 from compat._core.dispatch.overrides import state
-from compat._core.pytree.trees import tree_flatten, tree_map
+from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_map
 from compat._core.tensor.tensor import Tensor, sync, wrap
 from compat.fx._data_dependent_sizes import CountedSizes
 from compat.fx._traced_storages import FollowedValues
@@ -24,7 +24,7 @@ from compat.nn.modules.module import Module, register_module_forward_hook, regis
 from compat.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 from funcgrad.core.errors import describe_location, user_location
 
-__all__ = ["Recorder", "current", "record"]
+__all__ = ["ModuleCall", "Recorder", "current", "record"]
 
 
 def place(t: Tensor) -> tuple[Any, ...]:
@@ -32,6 +32,15 @@ def place(t: Tensor) -> tuple[Any, ...]:
     if t._view_ is not None:
         sync(t)
     return id(t._storage_), t._offset_, t._layout_
+
+
+class ModuleCall(NamedTuple):
+    """The leaves of the arguments and of the result of a call, with nodes for tensors, and their structures."""
+
+    inputs: list[Any]
+    outputs: list[Any]
+    in_spec: TreeSpec
+    out_spec: TreeSpec
 
 
 class Recorder(TorchDispatchMode):
@@ -44,6 +53,7 @@ class Recorder(TorchDispatchMode):
     Attributes:
         graph: the graph so far.
         constants: tensors that are neither arguments nor results, by their names in the graph.
+        preserved: the recorded calls of the modules that ``module_calls`` was asked for.
     """
 
     def __init__(self, owned: dict[str, Tensor] | None = None, error: type[RuntimeError] = RuntimeError):
@@ -52,6 +62,7 @@ class Recorder(TorchDispatchMode):
         self.constants: dict[str, Tensor] = {}
         self._names = {place(t): name for name, t in (owned or {}).items()}
         self._nodes: dict[tuple[Any, ...], Node] = {}
+        self.preserved: dict[str, ModuleCall] = {}
         self._calls: list[tuple[str, type]] = []  # the modules that are being called, the outermost one first
         # keeps recorded storages alive, so that no other storage gets the id of one
         self._held: list[tuple[Tensor, Node, tuple[Any, ...]]] = []
@@ -153,10 +164,13 @@ class Recorder(TorchDispatchMode):
         return out
 
     @contextmanager
-    def module_calls(self, root: Module | None) -> Iterator[None]:
+    def module_calls(self, root: Module | None, preserved: Sequence[str] = ()) -> Iterator[None]:
         """Context in which nodes record the module calls, below ``root``, that they are part of.
 
         Later calls of a module have numbers: ``layer``, ``layer@1``.
+
+        Args:
+            preserved: the names of modules whose arguments and results are recorded.
         """
         paths = {} if root is None else {id(m): path for path, m in root.named_modules()}
 
@@ -168,16 +182,26 @@ class Recorder(TorchDispatchMode):
                 count = counts[path] = counts.get(path, -1) + 1
                 self._calls.append((f"{path}@{count}" if count else path, type(module)))
 
-        def leave(module: Module, args: Any, result: Any) -> None:
+        def leave(module: Module, args: Any, kwargs: Any, result: Any) -> None:
             if id(module) in paths:
-                self._calls.pop()
+                call, _ = self._calls.pop()
+                if paths[id(module)] in preserved:
+                    self.preserve(call, (args, kwargs), result)
 
-        before, after = register_module_forward_pre_hook(enter), register_module_forward_hook(leave, always_call=True)
+        before = register_module_forward_pre_hook(enter)
+        after = register_module_forward_hook(leave, with_kwargs=True, always_call=True)
         try:
             yield
         finally:
             before.remove()
             after.remove()
+
+    def preserve(self, path: str, arguments: Any, result: Any) -> None:
+        """Records the arguments and the result of a call."""
+        inputs, in_spec = tree_flatten(arguments)
+        outputs, out_spec = tree_flatten(result)
+        nodes = [*map(self.operand, inputs)], [*map(self.operand, outputs)]
+        self.preserved[path] = ModuleCall(*nodes, in_spec, out_spec)
 
     def set_calls(self, calls: Iterable[tuple[str, type]]) -> None:
         """The module calls that the next nodes are part of, for a function that determines them itself."""
@@ -205,6 +229,7 @@ def current() -> Recorder | None:
 def record(
     function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any] | None = None,
     names: Sequence[str] | None = None, root: Module | None = None, error: type[RuntimeError] = RuntimeError,
+    preserved: Sequence[str] = (),
 ) -> tuple[Recorder, Any]:  # fmt: skip
     """The operators that a function runs, as a graph.
 
@@ -214,6 +239,7 @@ def record(
         names: the names of the arguments' leaves; ``arg0_1`` and so on by default.
         root: a module whose parameters and buffers the graph refers to by name.
         error: the exception class to raise if the graph would be valid for these arguments only.
+        preserved: the names of modules in ``root`` whose arguments and results are recorded.
 
     Returns:
         The recorder, whose graph ends with the nodes of the function's result, and the result.
@@ -223,17 +249,18 @@ def record(
     leaves, _ = tree_flatten((tuple(args), kwargs or {}))
     for n, leaf in enumerate(leaves):
         recorder.argument(names[n] if names else f"arg{n}_1", leaf)
-    with recorder, recorder.module_calls(root):
+    with recorder, recorder.module_calls(root, preserved):
         found = function(*args, **(kwargs or {}))
         recorder.graph.output(tree_map(recorder.operand, found))
-    _drop_unused(recorder.graph)
+    leaves = [x for call in recorder.preserved.values() for x in (*call.inputs, *call.outputs)]
+    _drop_unused(recorder.graph, {x for x in leaves if isinstance(x, Node)})
     return recorder, found
 
 
-def _drop_unused(graph: Graph) -> None:
-    """Removes unused nodes, except those that write into tensors."""
+def _drop_unused(graph: Graph, kept: Container[Any]) -> None:
+    """Removes unused nodes, except those that write into tensors, and some others."""
     for node in reversed(list(graph.nodes)):
-        unused = node.op in ("call_function", "get_attr") and not node.users
+        unused = node.op in ("call_function", "get_attr") and not node.users and node not in kept
         if unused and not (isinstance(node.target, OpOverload) and writes(node.target)):
             graph.erase_node(node)
 

@@ -83,7 +83,7 @@ class GraphModule(Module):
             for path in wanted:
                 _copied(root, self, path)
         elif isinstance(root, dict):
-            for path in sorted(set(wanted), key=lambda p: p.count(".")):
+            for path in sorted(dict.fromkeys(wanted), key=lambda p: p.count(".")):
                 if path not in root:
                     raise RuntimeError(f"Node referenced target {path} but that target was not provided in root!")
                 self._placed(path, root[path])
@@ -188,9 +188,8 @@ class GraphModule(Module):
     def __copy__(self) -> GraphModule:
         return GraphModule(self, self.graph, type(self).__name__)
 
-    def __repr__(self) -> str:
-        shown = super().__repr__()
-        return f"{shown}\n{self.code}\n# To see more debug info, please use `graph_module.print_readable()`"
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n{self.code}\n# To see more debug info, please use `graph_module.print_readable()`"
 
 
 #: Attributes of a graph module that are not part of its state.

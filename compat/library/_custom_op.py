@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from compat.library import _registration
+import compat.library._registration as _registration
 from compat.library._infer_schema import infer_schema
 from compat.library._operation import EXPLICIT, KEYS
 from compat.library._registration import Library, operation_of

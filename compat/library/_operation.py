@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+import compat.library._fallback as _fallback
 from compat._core.dispatch.dispatch_keys import is_on
 from compat._core.dispatch.dispatch_mode import around
 from compat._core.dispatch.overloads import OpOverload, OpOverloadPacket, Packet, namespace
@@ -27,7 +28,6 @@ from compat._core.transforms.level_stack import state as transforms
 from compat._core.types.device import device
 from compat.autograd.function import Function
 from compat.autograd.graph import increment_version
-from compat.library import _fallback
 
 #: Kernels by dispatch key; the composite one comes last.
 CPU, META, AUTOGRAD, AUTOCAST = "CPU", "Meta", "Autograd", "AutocastCPU"

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import compat.library._operation as operations
 from compat._core.dispatch.overloads import OpOverload
 from compat._core.types.device import device
-from compat.library import _operation as operations
 from compat.library._operation import KEYS, META, Operation, find
 
 _RESERVED = ("prim",)

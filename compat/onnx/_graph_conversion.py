@@ -8,6 +8,12 @@ from typing import Any
 
 import numpy as np
 
+import compat.onnx._creation as _creation  # these fill the table
+import compat.onnx._layers as _layers
+import compat.onnx._pointwise as _pointwise
+import compat.onnx._reductions as _reductions
+import compat.onnx._shapes as _shapes
+import compat.onnx._vision as _vision
 from compat._core.dispatch.overloads import OpOverload
 from compat._core.pytree.trees import tree_leaves
 from compat._core.tensor.tensor import Tensor
@@ -16,7 +22,6 @@ from compat.export.graph_signature import InputKind
 from compat.fx._dispatch_trace import place, writes
 from compat.fx.graph import Graph
 from compat.fx.node import Node, map_aggregate
-from compat.onnx import _creation, _layers, _pointwise, _reductions, _shapes, _vision  # which fill the table
 from compat.onnx._builder import Builder, Size
 from compat.onnx._table import TABLE, Value
 from compat.onnx.errors import OnnxExporterError, UnsupportedOperatorError

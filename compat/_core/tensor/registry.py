@@ -26,7 +26,11 @@ _modules: list[str] = []
 _addresses: dict[Callable[..., Any], tuple[str, str]] = {}
 #: The modules that define the functions which have the names of their addresses.
 _definitions: dict[Callable[..., Any], str] = {}
+#: Public functions that ``not_overridable`` marks.
 _not_overridable: set[Callable[..., Any]] = set()
+#: The functions published since the installation last gave them PyTorch's names (``compat._shown_names``), and their
+#: wrappers.
+unnamed: list[Callable[..., Any]] = []
 #: Functions that replace a value before it is published: ``(value, address, name) -> value``.
 publishing: list[Callable[[Any, str, str], Any]] = []
 #: Functions that replace a public object where programs find it, not in ``names_of``, which the library itself reads.
@@ -156,6 +160,7 @@ def publish(value: Any, *names: str) -> Any:
             made = make(made, place, last)
         table.put(last, value, made)
         if isinstance(made, FunctionType):
+            unnamed.append(made)
             if place != _TENSOR:
                 _addresses.setdefault(made, (place, last))
             if published.get(made, _TENSOR).startswith(_TENSOR):

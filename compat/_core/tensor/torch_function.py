@@ -265,6 +265,7 @@ class Overridable:
     ):  # fmt: skip
         self._function = function if types else _without_types(function)
         functools.update_wrapper(self, function)
+        registry.unnamed.append(self)
         self.__name__ = name
         self._shown = shown
         self._operator = operator

@@ -63,7 +63,7 @@ TORCH = Api(
     "Join tensors with torch.stack, or write to a tensor",
     "The tensor works like a number as it is, also in the functions of torch",
 )
-OWN.add("compat")
+OWN.update(("compat", "torch"))
 
 
 def check_constant(x: Any, asked: str, frame: FrameType) -> None:

@@ -206,7 +206,7 @@ def wrap_dims(dims: Iterable[int], ndim: int) -> tuple[int, ...]:
 
 def no_attribute(module: str, name: str) -> AttributeError:
     """``module 'torch.nn' has no attribute 'Liner'``, with PyTorch's name of a module of compat."""
-    found = absent("torch" + module.removeprefix("compat"), name)
+    found = absent("torch" + module.removeprefix("compat").removeprefix("torch"), name)
     found.obj = sys.modules.get(module)
     return found
 
@@ -327,4 +327,4 @@ _FOLDER = os.path.join(os.path.abspath(os.path.join(os.path.dirname(__file__), "
 def _inside(frame: FrameType) -> bool:
     if frame.f_code.co_filename.startswith(_FOLDER):  # the filename of generated functions has no folder
         return True
-    return frame.f_globals.get("__name__", "").partition(".")[0] == __package__.partition(".")[0]
+    return frame.f_globals.get("__name__", "").partition(".")[0] in ("compat", "torch")

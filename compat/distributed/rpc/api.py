@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
+import compat.distributed.autograd.contexts as contexts
+import compat.distributed.rpc.agent as agents
 from compat._distributed.rendezvous import rendezvous
 from compat._distributed.transport.stores import PrefixStore
-from compat.distributed.autograd import contexts
-from compat.distributed.rpc import agent as agents
 from compat.distributed.rpc.agent import Agent, current
 from compat.distributed.rpc.constants import DEFAULT_SHUTDOWN_TIMEOUT, UNSET_RPC_TIMEOUT
 from compat.distributed.rpc.options import BackendType, RpcBackendOptions, TensorPipeRpcBackendOptions, WorkerInfo

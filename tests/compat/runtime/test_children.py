@@ -24,7 +24,7 @@ class Net(nn.Linear):
 
 def who(x):
     import torch.nn.functional
-    return torch.__name__, type(x).__mro__[1].__module__.split(".")[0], __name__
+    return torch is sys.modules["compat"], type(x).__mro__[1].__module__, __name__
 
 if __name__ == "__main__":
     for method in ("spawn", "forkserver"):
@@ -50,8 +50,8 @@ def test_child_processes_import_the_same_torch(tmp_path: Path, whole: bool) -> N
     )  # fmt: skip
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
-        "spawn ('torch', 'compat', '__mp_main__')",
-        "forkserver ('torch', 'compat', '__mp_main__')",
+        "spawn (True, 'torch.nn.modules.linear', '__mp_main__')",
+        "forkserver (True, 'torch.nn.modules.linear', '__mp_main__')",
         "program torch compat.func._functorch" if whole else "program another torch another torch",
     ]
 
