@@ -199,10 +199,11 @@ def defining_module(function: Callable[..., Any]) -> str:
 
 
 def is_operation(function: Callable[..., Any], place: str, name: str) -> bool:
-    """Whether a public function is an operation on tensors: a module of operators defines it, and does not exclude it
-    by ``not_overridable``."""
-    excluded = names_of(place).loaded_under(name) in _not_overridable
-    return function in _definitions and not excluded and not name.startswith("_")
+    """Whether a public function is an operation on tensors: one that a module of operators defines, which has the
+    module of its address, and that ``not_overridable`` does not exclude."""
+    package, _, home = function.__module__.partition(".")
+    excluded = names_of(place).loaded_under(name) in _not_overridable or name.startswith("_")
+    return package in (_PACKAGE, "torch") and (not home or home in _public or home in _later) and not excluded
 
 
 def not_overridable(function: Callable[..., Any]) -> Callable[..., Any]:
