@@ -32,8 +32,8 @@ class _Numbered(Module):
     def __setitem__(self, idx: Any, module: Any) -> None:
         setattr(self, self._name_at_(idx), module)
 
-    def __delitem__(self, index: Any) -> None:
-        names = list(self._modules)[index] if isinstance(index, slice) else [self._name_at_(index)]
+    def __delitem__(self, idx: Any) -> None:
+        names = list(self._modules)[idx] if isinstance(idx, slice) else [self._name_at_(idx)]
         for name in names:
             delattr(self, name)
         self._renumber_(list(self._modules.values()))
