@@ -78,7 +78,7 @@ def _store(host: str, port: int, rank: int, world_size: int, timeout: timedelta)
 
 
 def _environment(parts: Any, rank: int, world_size: int, timeout: timedelta) -> Iterator[tuple[Store, int, int]]:
-    def asked(name: str) -> str:
+    def variable(name: str) -> str:
         found = os.environ.get(name)
         if found is None:
             raise ValueError(
@@ -87,9 +87,9 @@ def _environment(parts: Any, rank: int, world_size: int, timeout: timedelta) -> 
             )
         return found
 
-    rank = rank if rank != -1 else int(asked("RANK"))
-    world_size = world_size if world_size != -1 else int(asked("WORLD_SIZE"))
-    store = _store(asked("MASTER_ADDR"), int(asked("MASTER_PORT")), rank, world_size, timeout)
+    rank = rank if rank != -1 else int(variable("RANK"))
+    world_size = world_size if world_size != -1 else int(variable("WORLD_SIZE"))
+    store = _store(variable("MASTER_ADDR"), int(variable("MASTER_PORT")), rank, world_size, timeout)
     yield store, rank, world_size
 
 

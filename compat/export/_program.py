@@ -23,7 +23,7 @@ from compat.export._module_calls import (
     forward_names,
     signature_of,
 )
-from compat.export._sizes import MOST, Fixed, Place, Symbol, asked_for, bound, candidates, fits, generalized
+from compat.export._sizes import MOST, Fixed, Place, Symbol, bound, candidates, declared_symbols, fits, generalized
 from compat.export.dynamic_shapes import AdditionalInputs, ShapesCollection
 from compat.export.graph_signature import (
     ConstantArgument,
@@ -384,7 +384,7 @@ def export(
         shapes = dynamic_shapes.dynamic_shapes(mod, args, kwargs)
     else:
         shapes = dynamic_shapes
-    symbols = asked_for(shapes, bound(mod.forward, args, kwargs)) if shapes else []
+    symbols = declared_symbols(shapes, bound(mod.forward, args, kwargs)) if shapes else []
     program = traced.program(traced.chosen(symbols))
     if isinstance(dynamic_shapes, AdditionalInputs):
         dynamic_shapes.verify(program)

@@ -23,7 +23,7 @@ from compat.fx.graph import Graph
 from compat.fx.node import Node
 
 __all__ = [
-    "MOST", "Dim", "Fixed", "Place", "Size", "Symbol", "asked_for", "bound", "candidates", "dims", "fits",
+    "MOST", "Dim", "Fixed", "Place", "Size", "Symbol", "declared_symbols", "bound", "candidates", "dims", "fits",
     "generalized",
 ]  # fmt: skip
 
@@ -215,7 +215,7 @@ def candidates(inputs: Sequence[Tensor]) -> list[Symbol]:
     return list(found.values())
 
 
-def asked_for(dynamic_shapes: Any, arguments: dict[str, Any]) -> list[Symbol]:
+def declared_symbols(dynamic_shapes: Any, arguments: dict[str, Any]) -> list[Symbol]:
     """The sizes that ``export(dynamic_shapes=...)`` declares as dynamic.
 
     Args:

@@ -80,7 +80,7 @@ class CountedSizes:
             t.__class__ = Tensor
             t.__dict__.pop("_sizes", None)
 
-    def asked(self, frame: Any) -> None:
+    def on_read(self, frame: Any) -> None:
         """Called when a size is read.
 
         Raises:
@@ -106,19 +106,19 @@ class _Counted(Tensor):
 
     @property
     def shape(self) -> Size:
-        self._sizes.asked(sys._getframe(1))
+        self._sizes.on_read(sys._getframe(1))
         return self._layout_.size
 
     def size(self, dim: int | None = None) -> Any:
-        self._sizes.asked(sys._getframe(1))
+        self._sizes.on_read(sys._getframe(1))
         return super().size(dim)
 
     def numel(self) -> int:
-        self._sizes.asked(sys._getframe(1))
+        self._sizes.on_read(sys._getframe(1))
         return self._layout_.numel
 
     nelement = numel
 
     def __len__(self) -> int:
-        self._sizes.asked(sys._getframe(1))
+        self._sizes.on_read(sys._getframe(1))
         return len(self._layout_.size) and self._layout_.size[0]

@@ -79,10 +79,10 @@ class Recorder(TorchDispatchMode):
         node = self.graph.placeholder(name)
         node.meta["val"] = value
         if isinstance(value, Tensor):
-            self._know(value, node, True)
+            self._register(value, node, True)
         return node
 
-    def _know(self, t: Tensor, node: Node, depends: bool) -> None:
+    def _register(self, t: Tensor, node: Node, depends: bool) -> None:
         self._nodes[place(t)] = node
         self._held.append((t, node, place(t)))
         self.values.follow(t, depends)
@@ -106,19 +106,19 @@ class Recorder(TorchDispatchMode):
                 "of recorded ones, or compute the tensor by recorded operations"
             )
         if name is None and self.values.is_new(t):
-            found = self._made_anew(t)
+            found = self._new_constant(t)
         else:
             name = name or self._constant_name()
             self.constants[name] = t
             found = self.graph.get_attr(name)
         found.meta["val"] = t
-        self._know(t, found, name in self._names.values())
+        self._register(t, found, name in self._names.values())
         return found
 
     def _constant_name(self) -> str:
         return f"_tensor_constant{len(self.constants)}"
 
-    def _made_anew(self, t: Tensor) -> Node:
+    def _new_constant(self, t: Tensor) -> Node:
         """The node of a constant that each call creates anew, and may write into."""
         with unwatched():
             value = t.detach().clone()
@@ -154,13 +154,13 @@ class Recorder(TorchDispatchMode):
         node.meta["nn_module_stack"] = stack = {path: (path, kind) for path, kind in self._calls}
         self.sizes.mark(name, (args, kwargs), [t for t in leaves if isinstance(t, Tensor)])
         if isinstance(out, Tensor):
-            self._know(out, node, follows)
+            self._register(out, node, follows)
         else:
             for n, t in enumerate(out):
                 if isinstance(t, Tensor):
                     item = self.graph.call_function(operator.getitem, (node, n))
                     item.meta |= {"val": t, "nn_module_stack": stack}
-                    self._know(t, item, follows)
+                    self._register(t, item, follows)
         return out
 
     @contextmanager

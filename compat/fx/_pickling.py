@@ -10,11 +10,11 @@ from compat.fx.graph_module import OWN, GraphModule, define
 from compat.nn.modules.module import Module
 
 
-class _Held(Module):
+class _WithState(Module):
     """A module with the attributes of a pickled one, while its code is traced."""
 
 
-class _Whole(Tracer):
+class _AllLeaves(Tracer):
     """A tracer for which all modules are leaves: the code has a call for each."""
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
@@ -29,12 +29,12 @@ def rebuilt(state: dict[str, Any], source: str, others: dict[str, Any], name: st
         others: the globals of the code, except the default ones.
         name: the name of its class.
     """
-    kind = type("Held", (_Held,), {})
+    kind = type("Held", (_WithState,), {})
     lines = [line for line in source.split("\n") if not line.startswith("torch.fx._symbolic_trace.wrap(")]
     define(kind, PythonCode("\n".join(lines), CodeGen().globals | others))
     held = kind()
     held.__dict__.update(state)
-    tracer = _Whole(autowrap_functions=tuple(f for f in others.values() if callable(f)))
+    tracer = _AllLeaves(autowrap_functions=tuple(f for f in others.values() if callable(f)))
     made = GraphModule(held, tracer.trace(held), name)
     made.__dict__.update({k: v for k, v in state.items() if k not in ("_modules", "_parameters", "_buffers")})
     return made

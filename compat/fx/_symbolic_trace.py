@@ -72,11 +72,11 @@ def _stands_for(values: Any) -> Proxy | None:
     return found[0] if found else None
 
 
-def _noting(function: Callable[..., Any]) -> Callable[..., Any]:
+def _recorded(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose calls with proxies become nodes."""
 
     @functools.wraps(function)
-    def noting(*args: Any, **kwargs: Any) -> Any:
+    def recorded(*args: Any, **kwargs: Any) -> Any:
         proxy = _stands_for((args, kwargs))
         if proxy is None:
             return function(*args, **kwargs)
@@ -84,7 +84,7 @@ def _noting(function: Callable[..., Any]) -> Callable[..., Any]:
         made.node.graph.wrapped.add(function)
         return made
 
-    return noting
+    return recorded
 
 
 @contextmanager
@@ -275,12 +275,12 @@ class Tracer(TracerBase):
         places: list[tuple[Any, str, Any]] = [(Module, "__call__", called), (Module, "__getattr__", found)]
         for names, name in _wrapped:
             original = names[name] if name in names else getattr(builtins, name)
-            places.append((names, name, _noting(original)))
+            places.append((names, name, _recorded(original)))
         names = getattr(inspect.unwrap(function), "__globals__", {})  # the user's, which need not belong to a module
         for owner in (names, *map(vars, self._modules_to_wrap)):
             for name, value in list(owner.items()):
                 if not name.startswith("_") and callable(value) and _known(value, self._functions_to_wrap):
-                    places.append((owner, name, _noting(value)))
+                    places.append((owner, name, _recorded(value)))
         return places
 
 

@@ -107,7 +107,7 @@ class FollowedValues:
 
     # ---------------------------------------------------------------- reads and writes
 
-    def asked(self, storage: UntypedStorage, write: bool) -> None:
+    def on_access(self, storage: UntypedStorage, write: bool) -> None:
         """Called before a storage is read or written."""
         if not self._recording():
             self._read = self._read or self._depends[storage]

@@ -98,8 +98,9 @@ class Muon(MultiTensorOptimizer):
         adjust_lr_fn: str | None = None,
     ):
         check_single(lr)
+        zero = 0.0  # on the left, as in PyTorch's error for a string
         for name, value in (("Learning rate", lr), ("momentum", momentum), ("weight decay", weight_decay)):
-            if not value >= 0.0:  # not `value < 0`, which is False for NaN
+            if not zero <= value:  # NaN is refused
                 raise ValueError(f"{name} should be >= 0 but is: {value}")
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")

@@ -43,8 +43,9 @@ class SparseAdam(MultiTensorOptimizer):
         maximize: bool = False,
     ):
         check_single(lr)
-        check_setting("learning rate", lr, lr > 0.0)
-        check_setting("epsilon value", eps, eps > 0.0)
+        zero = 0.0  # on the left, as in PyTorch's error for a string
+        check_setting("learning rate", lr, zero < lr)
+        check_setting("epsilon value", eps, zero < eps)
         check_moments(betas, eps)
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, maximize=maximize))
         every = [([i, j], p) for i, group in enumerate(self.param_groups) for j, p in enumerate(group["params"])]

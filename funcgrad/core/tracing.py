@@ -71,7 +71,7 @@ class Interpreter:
         """The result of ``primitive`` on operands of which at least one is this interpreter's tracer."""
         raise NotImplementedError
 
-    def asked(self) -> None:
+    def on_value_read(self) -> None:
         """Called when code tries to read the value of one of its tracers, which has none."""
 
 
@@ -507,7 +507,7 @@ def valueless(x: Any) -> bool:
     """Whether ``x`` is traced and has no concrete value, so that checks of values must be skipped."""
     if not isinstance(x, Tracer):
         return False
-    x.interpreter.asked()
+    x.interpreter.on_value_read()
     return True
 
 

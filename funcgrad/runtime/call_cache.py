@@ -84,7 +84,7 @@ class _Values(Staging):
             raise _ValueNeeded
         return found
 
-    def asked(self) -> None:
+    def on_value_read(self) -> None:
         raise _ValueNeeded
 
 

@@ -66,14 +66,14 @@ class Executable:
         warm: whether it has been compiled.
         spent: how long it has run by NumPy, in milliseconds, as ``takes`` has it: no clock is read, so that how an
             operation runs follows from the operations before it; infinite if NumPy has no rule for it.
-        asked: whether it was requested from the background thread.
+        requested: whether it was requested from the background thread.
         steps: its steps by NumPy, once it is known that it will always run by them: what starts them, the calls, the
             places of the results, and the types of the numbers; None otherwise.
         windows: what was compiled of windows that it is in, if it is one that may not live long.
     """
 
     __slots__ = (
-        "_program", "cost", "donate", "_run", "buffers", "numbers", "results", "warm", "spent", "asked", "_takes",
+        "_program", "cost", "donate", "_run", "buffers", "numbers", "results", "warm", "spent", "requested", "_takes",
         "_limit", "_numpy", "steps", "windows", "__weakref__",
     )  # fmt: skip
 
@@ -94,7 +94,7 @@ class Executable:
         self._run: Cache[None, Any] | None = None
         self.warm = False
         self.spent = 0.0
-        self.asked = False
+        self.requested = False
         self._takes, self._limit = -1.0, math.nan
         self._numpy: Callable[[Sequence[Any]], list[np.ndarray]] | None = None
         self.steps: tuple[tuple, tuple, tuple, tuple] | None = None
@@ -143,21 +143,21 @@ class Executable:
                 self._limit = -1.0
             else:
                 self.spent += self._takes
-                if not self.asked and self.spent > AHEAD * self._limit:
-                    self.ask()
+                if not self.requested and self.spent > AHEAD * self._limit:
+                    self.request()
                 if self._limit == math.inf and self.steps is None and not self.warm:
                     start, calls, outputs, _, _ = numpy_backend.steps(self.program)
                     self.steps = tuple(start), tuple(calls), tuple(outputs), tuple([d.type for d in self.numbers])
                 return found
-        if self.asked and not self.warm:
+        if self.requested and not self.warm:
             finish(self)
         found = self._by_xla(buffers, numbers)
         self.warm = True
         return found
 
-    def ask(self) -> None:
+    def request(self) -> None:
         """Has it compiled in the background, since it will soon have run by NumPy for long enough."""
-        self.asked = True
+        self.requested = True
         if settings.background:
             report.scheduled_alone(self)
             compile_soon(self, self._compile_ahead)

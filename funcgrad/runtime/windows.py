@@ -287,7 +287,7 @@ class Window:
         """The estimated milliseconds that a run of the compiled program saves."""
         return max(0.0, self.takes() - self.takes_whole())
 
-    def ask(self, recording: Recording) -> None:
+    def request(self, recording: Recording) -> None:
         """Requests compilation in the background, and schedules its use; not at the first occurrence."""
         insisted = self.age < _age
         if not insisted and not due(self.seen, self.gain(), max(self._least, self._cost)):
@@ -530,7 +530,7 @@ def _run(recording: Recording, known: Cache[tuple, Window], whole: bool) -> Wind
         if whole or (window.ready() if window.seen > 1 else window.worth_compiling()):
             _adopt(window, recording)
         elif window.seen > 1 and window.adopted is None:
-            window.ask(recording)
+            window.request(recording)
     if window.run is not None and not process.forked:
         window.whole(recording, window.run)
         stats.hits += window.seen > 1

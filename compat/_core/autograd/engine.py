@@ -195,7 +195,7 @@ class _Task:
                     self.push(following)
             results, grad = (), None  # so that only its consumer references a gradient
 
-    def asked(self, node: Node, results: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+    def needed(self, node: Node, results: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """A node's gradients, with None for edges that are missing or not needed."""
         wanted, captures = self.wanted, self.captures
         goes = [node.thorough if f is None else wanted is None or f in wanted or f in captures for f, _ in node._edges]
@@ -230,7 +230,7 @@ class _Task:
             grads = run_pre_hooks(hooks, grads)
             results = node.apply([*grads, *beside] if beside else grads)
             if expected:
-                results = run_post_hooks(hooks, self.asked(node, results), grads)
+                results = run_post_hooks(hooks, self.needed(node, results), grads)
         if node._hooks is not None and node._hooks.post and not expected:
             # Hooks added while it ran do not get the incoming gradients.
             results = run_post_hooks(node._hooks, results, [None] * len(grads))

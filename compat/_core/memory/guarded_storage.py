@@ -28,7 +28,7 @@ _LAYERS = "compat._core.dispatch."
 class Guard(Protocol):
     """A trace that guards storages."""
 
-    def asked(self, storage: UntypedStorage, write: bool) -> None:
+    def on_access(self, storage: UntypedStorage, write: bool) -> None:
         """Called before a storage is read or written; raises an error if that is not recorded."""
         ...
 
@@ -110,7 +110,7 @@ def _again(storage: Any) -> None:
 def _ask(storage: UntypedStorage, write: bool) -> None:
     if write or not _shown.depth:
         for guard in storage.__dict__.get("_guards", ()):
-            guard.asked(storage, write)
+            guard.on_access(storage, write)
 
 
 def operation(name: str = "") -> str:

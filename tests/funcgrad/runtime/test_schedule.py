@@ -318,7 +318,7 @@ def test_an_operation_that_has_run_by_numpy_for_long_is_compiled_in_the_backgrou
     x = np.ones(10**5, np.float32)
     limit = programs.PATIENCE * code.compile_cost()
     runs = 0
-    while not code.asked:
+    while not code.requested:
         code.now([x], [])
         runs += 1
     assert code.spent == pytest.approx(programs.AHEAD * limit, abs=2 * code.takes())

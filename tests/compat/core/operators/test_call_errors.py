@@ -83,5 +83,6 @@ def test_errors_about_values_are_unchanged() -> None:
 
 
 def test_aliases_are_functions_of_their_own_names() -> None:
-    assert torch.special.erf.__name__ == torch.erf.__name__ == "erf"
+    # Once a type overrides functions, they have PyTorch's prefix.
+    assert torch.special.erf.__name__.removeprefix("special_") == torch.erf.__name__ == "erf"
     assert torch.absolute.__name__ == "absolute"
