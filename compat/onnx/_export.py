@@ -14,7 +14,7 @@ from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
 from compat.export._program import ExportedProgram, Trace
-from compat.export._sizes import Dim, Fixed, Place, Symbol, asked_for, bound, generalized
+from compat.export._sizes import Dim, Fixed, Place, Symbol, declared_symbols, bound, generalized
 from compat.fx.graph import Graph
 from compat.fx.node import Node
 from compat.nn.modules.module import Module
@@ -195,7 +195,7 @@ def _symbols(trace: Trace, axes: Any, shapes: Any) -> list[Symbol]:
     """The dynamic sizes."""
     if shapes:
         shapes = tree_map(lambda x: Dim(x) if isinstance(x, str) else x, shapes)
-        return asked_for(shapes, bound(trace.mod.forward, trace.args, trace.kwargs))
+        return declared_symbols(shapes, bound(trace.mod.forward, trace.args, trace.kwargs))
     found: dict[tuple[str, int], Symbol] = {}
     for n, called in enumerate(trace.names):
         for d, name in _named(called, (axes or {}).get(called, {})).items():
