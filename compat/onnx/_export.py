@@ -14,7 +14,7 @@ from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
 from compat.export._program import ExportedProgram, Trace
-from compat.export._sizes import Dim, Fixed, Place, Symbol, declared_symbols, bound, generalized
+from compat.export._sizes import Dim, Fixed, Place, Symbol, bound, declared_symbols, generalized
 from compat.fx.graph import Graph
 from compat.fx.node import Node
 from compat.nn.modules.module import Module
