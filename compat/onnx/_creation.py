@@ -16,7 +16,9 @@ def _filled(b: Builder, node: Any, value: Any) -> str:
     return str(b.op("Expand", number, b.ints(*b.shapes[node][0])))
 
 
-@aten("zeros", "empty", "new_zeros", "new_empty", "zeros_like", "empty_like", "zero")
+@aten(
+    "zeros", "empty", "empty_strided", "new_zeros", "new_empty", "new_empty_strided", "zeros_like", "empty_like", "zero"
+)
 def _zeros(b: Builder, node: Any, *args: Any, **rest: Any) -> str:
     return _filled(b, node, 0)
 

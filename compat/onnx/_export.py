@@ -155,7 +155,7 @@ def export(
         *rest, last = given
         given, named = tuple(rest), last
     module = model if isinstance(model, Module) else _Function(model)
-    with _evaluating(module, training):
+    with _evaluating(module if program is None else None, training):  # a program has the mode that it was exported in
         trace = Trace(module, given, named, input_names or (), keep=True)
         _check_names(trace, dynamic_axes, output_names)
         symbols = _symbols(trace, dynamic_axes, dynamic_shapes) if program is None else _known(trace, program)

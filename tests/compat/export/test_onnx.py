@@ -151,7 +151,7 @@ def test_sizes_of_several_inputs_change_together() -> None:
     with torch.no_grad():  # where the padding is masked
         expected = net(*more)
     torch.testing.assert_close(_run(file.getvalue(), *more)[0], expected, rtol=1e-4, atol=1e-5)
-    with pytest.raises(ValueError, match="dynamic_axes: \\['z'\\] are no names"):
+    with pytest.raises(ValueError, match="dynamic_axes: \\['z'\\] are not names"):
         torch.onnx.export(net, example, dynamic_axes={"z": [0]})
     with pytest.raises(torch.onnx.OnnxExporterError, match="sizes cannot change \\(n\\)"):
         torch.onnx.export(nn.Linear(3, 2), (torch.ones(2, 3),), dynamic_axes={"input": {1: "n"}})
