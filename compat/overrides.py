@@ -17,6 +17,7 @@ from compat._core.tensor.torch_function import (
     Overridable,
     OverridableProperty,
     TorchFunctionMode,
+    _modules,
     enable,
     get_default_nowrap_functions,
     handle_torch_function,
@@ -95,14 +96,12 @@ def _all_modules() -> list[ModuleType]:
     """The modules whose functions can be overridden, with all their public names."""
     enable()
     load_all()
-    found = []
-    for place in sorted(places(), key=lambda place: (place != "torch", place)):
-        with suppress(ModuleNotFoundError):
+    for place in places():
+        with suppress(ModuleNotFoundError):  # the methods of tensors have an address, too
             module = import_module("compat" if place == "torch" else f"compat.{place}")
             for name in names_of(place).names():
                 getattr(module, name, None)
-            found.append(module)
-    return [module for module in found if module.__name__ != "compat._C"]
+    return [module for _, module in _modules()]
 
 
 def get_overridable_functions() -> dict[Any, list[Any]]:

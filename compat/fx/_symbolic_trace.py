@@ -163,9 +163,8 @@ class Tracer(TracerBase):
             return attr_val
         if path not in parameter_proxy_cache:
             made_by: dict[str, Any] = {}
-            takes_factory = (
-                "proxy_factory_fn" in inspect.signature(self.create_proxy).parameters
-            )  # an override may lack it
+            # an override may lack it
+            takes_factory = "proxy_factory_fn" in inspect.signature(self.create_proxy).parameters
             if takes_factory and self.param_shapes_constant and isinstance(attr_val, Parameter):
                 made_by["proxy_factory_fn"] = functools.partial(_parameter_proxy, self, path, attr_val)
             parameter_proxy_cache[path] = self.create_proxy(

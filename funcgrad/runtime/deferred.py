@@ -14,10 +14,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from funcgrad.core.ir import kept_with_program
 from funcgrad.core.passes import used_inputs
 from funcgrad.core.tracing import Interpreter, Tracer
 from funcgrad.runtime.options import cores
@@ -188,20 +188,17 @@ def operands(buffer: Any) -> Sequence[Any]:
     return last[1] if last is not None and any(made is buffer for made in last[3]) else ()
 
 
+_used = kept_with_program(used_inputs)
+
+
 def computed_from(buffer: Any, operand: Any) -> bool:
     """Whether ``buffer`` is a result of the last recorded operation, which reads the values of ``operand``."""
     last = local.ops[-1] if local.ops else local.last
     if last is None or not any(made is buffer for made in last[3]):
         return False
     code, buffers = last[0], last[1]
-    used = _used.get(code)
-    if used is None:
-        used = _used[code] = used_inputs(code.program)
+    used = _used(code.program)
     return any(x is operand and used[i] for i, x in enumerate(buffers))
-
-
-#: Which inputs an operation reads.
-_used: WeakKeyDictionary[Executable, list[bool]] = WeakKeyDictionary()
 
 
 def ready(buffer: Any) -> Any:

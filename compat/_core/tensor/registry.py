@@ -94,7 +94,7 @@ class Names(dict[str, Any]):
 _public: dict[str, Names] = {}
 
 
-class Later:
+class _Later:
     """A descriptor of a tensor attribute whose module is not imported yet."""
 
     def __init__(self, name: str, module: str):
@@ -128,7 +128,7 @@ def index(package: str) -> None:
         _later.setdefault(place, {}).update(dict.fromkeys(names, module))
         if place == _TENSOR:
             for name in names:
-                setattr(Tensor, name, Later(name, module))
+                setattr(Tensor, name, _Later(name, module))
 
 
 def load_all() -> None:
@@ -190,7 +190,7 @@ def _name_by_address(made: Callable[..., Any], address: str) -> None:
 
 def _is_patched(name: str) -> bool:
     """Whether a program has replaced an attribute of tensors before its module was imported; it keeps its own."""
-    return name in _later[_TENSOR] and not isinstance(vars(Tensor).get(name), Later)
+    return name in _later[_TENSOR] and not isinstance(vars(Tensor).get(name), _Later)
 
 
 def defining_module(function: Callable[..., Any]) -> str:

@@ -411,13 +411,11 @@ def enable() -> None:
         return
     _enabled = True
     registry.exposing.append(_overridable)
-    for name, found in list(vars(Tensor).items()):
-        made = found if isinstance(found, registry.Later) else _overridable(found, "Tensor", name)
-        if made is not found:
-            setattr(Tensor, name, made)
-    for place, module in _modules():
-        for name, found in list(vars(module).items()):
-            _replace(module, place, name, found)
+    for place, holder in [*_modules(), ("Tensor", Tensor)]:
+        for name, found in list(vars(holder).items()):
+            made = _overridable(found, place, name)
+            if made is not found:
+                setattr(holder, name, made)
 
 
 def _modules() -> list[tuple[str, Any]]:
@@ -425,13 +423,6 @@ def _modules() -> list[tuple[str, Any]]:
     places = sorted(registry.places(), key=lambda place: (place != "torch", place))
     found = [(place, sys.modules.get("compat" if place == "torch" else f"compat.{place}")) for place in places]
     return [(place, module) for place, module in found if module is not None and place not in ("Tensor", "_C")]
-
-
-def _replace(holder: Any, place: str, name: str, found: Any) -> None:
-    """Makes what programs have found already overridable."""
-    made = _overridable(found, place, name)
-    if made is not found:
-        setattr(holder, name, made)
 
 
 def _overridable(value: Any, place: str, name: str) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from funcgrad import numpy as np
 from funcgrad import scan
 from funcgrad.core.tracing import type_of
+from funcgrad.interpreters.rules import accumulate
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.contraction import dot, matmul2
 from funcgrad.primitives.reductions import reduce_sum
@@ -88,11 +89,6 @@ def _before(states: Any, first: Any, reverse: bool) -> Any:
 def _select_active(active: Any, new: Any, old: Any) -> Any:
     """The new states of sequences that have this step, the old states of others."""
     return new if active is None else np.where(active, new, old)
-
-
-def _plus(x: Any, y: Any) -> Any:
-    """The sum, where ``y`` may be absent."""
-    return x if y is None else np.add(x, y)
 
 
 def _slope_of_sigmoid(s: Any) -> Any:
@@ -206,12 +202,12 @@ def _lstm_backward(cts: State, k: StepValues, w: Weights) -> tuple[Any, State]:
     i, f, g, o, c = _columns(k.gates, 5)
     ct_i, ct_f, ct_g, ct_o, ct_cell = _columns(k.ct_gates, 5) if k.ct_gates is not None else (None,) * 5
     t = e.tanh(c)
-    ct_c = _plus(np.add(ct_c, np.multiply(np.multiply(ct, o), _slope_of_tanh(t))), ct_cell)
+    ct_c = accumulate(np.add(ct_c, np.multiply(np.multiply(ct, o), _slope_of_tanh(t))), ct_cell)
     gates = _join(
-        np.multiply(_plus(np.multiply(ct_c, g), ct_i), _slope_of_sigmoid(i)),
-        np.multiply(_plus(np.multiply(ct_c, k.c), ct_f), _slope_of_sigmoid(f)),
-        np.multiply(_plus(np.multiply(ct_c, i), ct_g), _slope_of_tanh(g)),
-        np.multiply(_plus(np.multiply(ct, t), ct_o), _slope_of_sigmoid(o)),
+        np.multiply(accumulate(np.multiply(ct_c, g), ct_i), _slope_of_sigmoid(i)),
+        np.multiply(accumulate(np.multiply(ct_c, k.c), ct_f), _slope_of_sigmoid(f)),
+        np.multiply(accumulate(np.multiply(ct_c, i), ct_g), _slope_of_tanh(g)),
+        np.multiply(accumulate(np.multiply(ct, t), ct_o), _slope_of_sigmoid(o)),
     )
     return gates, (np.multiply(ct_c, f),)
 
@@ -221,10 +217,10 @@ def _gru_backward(cts: State, k: StepValues, w: Weights) -> tuple[Any, State]:
     (ct,) = cts
     r, z, n, hn = _columns(k.gates, 4)
     ct_gates = _columns(k.ct_gates, 4) if k.ct_gates is not None else (None,) * 4
-    ct_z = np.multiply(_plus(np.multiply(ct, np.subtract(k.h, n)), ct_gates[1]), _slope_of_sigmoid(z))
-    ct_n = np.multiply(_plus(np.multiply(ct, np.subtract(1.0, z)), ct_gates[2]), _slope_of_tanh(n))
-    ct_r = np.multiply(_plus(np.multiply(ct_n, hn), ct_gates[0]), _slope_of_sigmoid(r))
-    return _join(ct_r, ct_z, ct_n, _plus(np.multiply(ct_n, r), ct_gates[3])), (np.multiply(ct, z),)
+    ct_z = np.multiply(accumulate(np.multiply(ct, np.subtract(k.h, n)), ct_gates[1]), _slope_of_sigmoid(z))
+    ct_n = np.multiply(accumulate(np.multiply(ct, np.subtract(1.0, z)), ct_gates[2]), _slope_of_tanh(n))
+    ct_r = np.multiply(accumulate(np.multiply(ct_n, hn), ct_gates[0]), _slope_of_sigmoid(r))
+    return _join(ct_r, ct_z, ct_n, accumulate(np.multiply(ct_n, r), ct_gates[3])), (np.multiply(ct, z),)
 
 
 def _of_inputs(mode: int, gates: Any) -> Any:

@@ -1,4 +1,4 @@
-"""``FakeTensorProp``: notes a fake tensor for each value of a graph."""
+"""``FakeTensorProp``: records a fake tensor for each value of a graph."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from compat._subclasses.fake_tensor import FakeTensorMode
 from compat.fx.graph_module import GraphModule
 from compat.fx.interpreter import Interpreter
 from compat.fx.node import Node
-from compat.fx.passes.shape_prop import note_metadata, with_fake_weights
+from compat.fx.passes.shape_prop import record_metadata, with_fake_weights
 
 __all__ = ["FakeTensorProp"]
 
@@ -33,10 +33,10 @@ class FakeTensorProp(Interpreter):
         super().__init__(with_fake_weights(module, self._mode), graph=module.graph)
 
     def run_node(self, n: Node) -> Any:
-        """Runs a node, and notes its value."""
+        """Runs a node, and records its value."""
         result = super().run_node(n)
         n.meta["val"] = result
-        note_metadata(n, result)
+        record_metadata(n, result)
         return result
 
     def propagate(self, *args: Any) -> Any:

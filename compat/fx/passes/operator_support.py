@@ -114,7 +114,7 @@ class OpSupports:
 
     @classmethod
     def decline_if_input_dtype(cls, dtype: Dtype) -> OperatorSupportBase:
-        """Declines nodes with an input of a dtype, as ``ShapeProp`` has noted.
+        """Declines nodes with an input of a dtype, as ``ShapeProp`` has recorded.
 
         Args:
             dtype: the dtype.

@@ -1,4 +1,4 @@
-"""``ShapeProp``: notes the shape, dtype and layout of each value of a graph by running it."""
+"""``ShapeProp``: records the shape, dtype and layout of each value of a graph by running it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _extract_tensor_metadata(result: Tensor, include_contiguity: bool = True) ->
     return TensorMetadata(result.shape, result.dtype, result.requires_grad, result.stride(), found, False, {})
 
 
-def note_metadata(node: Node, result: Any) -> None:
+def record_metadata(node: Node, result: Any) -> None:
     """Writes the metadata of a node's value into ``meta["tensor_meta"]``, in the value's structure, if it has a tensor;
     and its type into ``meta["type"]``."""
     tensors: list[Tensor] = []
@@ -76,7 +76,7 @@ def with_fake_weights(module: Module, mode: Any) -> Any:
 
 
 class ShapeProp(Interpreter):
-    """Runs a graph module, and notes what each value is: ``node.meta["tensor_meta"]`` is a ``TensorMetadata``, or a
+    """Runs a graph module, and records what each value is: ``node.meta["tensor_meta"]`` is a ``TensorMetadata``, or a
     structure of them, and ``node.meta["type"]`` the type of the value.
 
     Args:
@@ -96,7 +96,7 @@ class ShapeProp(Interpreter):
         self.fake_mode = fake_mode
 
     def run_node(self, n: Node) -> Any:
-        """Runs a node, and notes what its value is.
+        """Runs a node, and records what its value is.
 
         Raises:
             RuntimeError: if it fails, with the node.
@@ -106,7 +106,7 @@ class ShapeProp(Interpreter):
                 result = super().run_node(n)
         except Exception as error:
             raise RuntimeError(f"ShapeProp error for: node={n.format_node()} with meta={n.meta}") from error
-        note_metadata(n, result)
+        record_metadata(n, result)
         return result
 
     def propagate(self, *args: Any) -> Any:

@@ -46,7 +46,7 @@ def get_node_target(submodules: Mapping[str, Module], node: Node) -> str:
 
 
 def is_node_output_tensor(node: Node) -> bool:
-    """Whether the value of a node is a tensor, as ``ShapeProp`` has noted.
+    """Whether the value of a node is a tensor, as ``ShapeProp`` has recorded.
 
     Args:
         node: the node.

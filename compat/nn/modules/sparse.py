@@ -15,6 +15,14 @@ from compat.nn.parameter import Parameter
 __all__ = ["Embedding", "EmbeddingBag"]
 
 
+def _redraw(weight: Tensor, padding_idx: int | None) -> None:
+    """Initializes a table of embeddings; the row ``padding_idx`` is zero."""
+    init.normal_(weight)
+    if padding_idx is not None:
+        with no_grad():
+            weight[padding_idx].fill_(0)
+
+
 class Embedding(Module):
     """A table of vectors, looked up by index.
 
@@ -73,10 +81,7 @@ class Embedding(Module):
 
     def reset_parameters(self) -> None:
         """Redraws the weight."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            with no_grad():
-                self.weight[self.padding_idx].fill_(0)
+        _redraw(self.weight, self.padding_idx)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.embedding(
@@ -176,10 +181,7 @@ class EmbeddingBag(Module):
 
     def reset_parameters(self) -> None:
         """Redraws the weight."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            with no_grad():
-                self.weight[self.padding_idx].fill_(0)
+        _redraw(self.weight, self.padding_idx)
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         return F.embedding_bag(
