@@ -13,7 +13,6 @@ from typing import Any
 
 from compat._core.dispatch.overloads import aten
 from compat._core.dispatch.overrides import NoDispatch, class_overrides_operators, state
-from compat._core.dispatch.table_tensor import OfValues
 from compat._core.memory.meta import on_meta
 from compat._core.pytree.trees import tree_flatten, tree_leaves, tree_map
 from compat._core.tensor.tensor import Tensor
@@ -109,8 +108,6 @@ class FakeTensor(Tensor):
     def from_tensor(t: Tensor, fake_mode: FakeTensorMode) -> FakeTensor:
         """``fake_mode.from_tensor(t)``."""
         return fake_mode.from_tensor(t)
-
-    numpy: Any = OfValues.numpy
 
     def tolist(self) -> Any:
         """The values as nested lists, if they are known.

@@ -1,6 +1,6 @@
 """``autocast``: a context in which products are computed in a lower precision; and queries about it.
 
-A layer of the dispatcher does the casts, ``compat._core.dispatch.autocast``.
+A layer of the dispatcher does the casts, ``compat.amp._layer``.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from compat._core.dispatch.autocast import dtype_on, each_tensor, enable, is_enabled, state
 from compat._core.types.device import accelerators
 from compat._core.types.device import device as Device
 from compat._core.types.dtype import bfloat16, float16, float64
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import warn
+from compat.amp._layer import dtype_on, each_tensor, enable, is_enabled, state
 
 # ---------------------------------------------------------------- the state
 

@@ -13,7 +13,6 @@ from compat._core.pytree.registry import (
     register_pytree_node,
 )
 from compat._core.pytree.registry import register_namedtuple as _register_namedtuple
-from compat._core.pytree.serialization import treespec_dumps, treespec_loads
 from compat._core.pytree.trees import (
     LeafSpec,
     PyTree,
@@ -27,6 +26,7 @@ from compat._core.pytree.trees import (
 )
 from compat._core.pytree.trees import broadcast_to_and_flatten as _broadcast_to_and_flatten
 from compat._core.pytree.trees import kind_of as _get_node_type
+from compat.utils._treespec_json import treespec_dumps, treespec_loads
 
 __all__ = [
     "SUPPORTED_NODES", "Context", "GetAttrKey", "KeyEntry", "KeyPath", "LeafSpec", "MappingKey", "NodeDef",

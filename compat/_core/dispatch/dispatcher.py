@@ -6,7 +6,7 @@ call, and a call without a cached plan, goes through the layers in this order. A
 result, or calls the layers below it:
 
     profiler    records the call                                       compat.profiler
-    autocast    casts the arguments, and dispatches the call again     compat._core.dispatch.autocast
+    autocast    casts the arguments, and dispatches the call again     compat.amp
     mode        calls the innermost ``TorchDispatchMode``              compat._core.dispatch.dispatch_mode
     subclass    calls ``__torch_dispatch__`` of types                  compat._core.dispatch.torch_dispatch
     layout      calls the rules of sparse and nested tensors           compat._core.dispatch.layout_tensor
@@ -156,7 +156,7 @@ _MADE = (
     "tril_indices triu_indices"
 )
 _NEW = "new_zeros new_ones new_empty new_full new_empty_strided"
-_TAKEN = "item __bool__ __int__ __float__ __complex__ __index__ numpy tolist data_ptr"
+_TAKEN = "item __bool__ __int__ __float__ __complex__ __index__ data_ptr"
 #: Functions that make tensors of data, which modes intercept as ``lift_fresh`` of the result.
 LIFTED = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "new_tensor"))
 _MORE = "nonzero detach set_ __deepcopy__ __reduce_ex__ as_subclass"

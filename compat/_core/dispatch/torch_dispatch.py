@@ -22,7 +22,7 @@ from functools import partial
 from typing import Any
 
 from compat._core.dispatch.dispatch_mode import overload_called, shown_call
-from compat._core.dispatch.dispatched_duals import is_wrapper, pushed, pushing
+from compat._core.dispatch.dispatched_duals import pushed, pushing
 from compat._core.dispatch.dispatcher import OF_VALUES, Call, Function, add_layer, job_overrides, kernel_overrides
 from compat._core.dispatch.overloads import aten
 from compat._core.dispatch.overrides import (
@@ -196,17 +196,6 @@ def _number(kind: Callable[[Any], Any]) -> Callable[..., Any]:
     return lambda plain, asked, t: kind(t.item())
 
 
-def _without_memory(message: str) -> Callable[..., Any]:
-    """A handler of a method that needs memory, which a wrapper lacks."""
-
-    def call(plain: Any, asked: list[Tensor], self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if is_wrapper(self):
-            raise RuntimeError(message.format(type(self).__name__))
-        return plain(self, *args, **kwargs)
-
-    return call
-
-
 for _name in ("detach", "new_zeros", "new_ones", "new_empty", "new_full", "new_empty_strided"):
     HANDLERS[f"Tensor.{_name}"] = _shown_as(f"{_name}.default")
 HANDLERS["Tensor.item"] = _shown_as("_local_scalar_dense.default")
@@ -221,8 +210,6 @@ HANDLERS["Tensor.nonzero"] = HANDLERS["torch.nonzero"] = _shown_as("nonzero.defa
 HANDLERS["Tensor.__index__"] = _number(operator.index)
 for _kind in (bool, int, float, complex):
     HANDLERS[f"Tensor.__{_kind.__name__}__"] = _number(_kind)
-HANDLERS["Tensor.numpy"] = _without_memory(".numpy() is not supported for tensor subclasses.")
-HANDLERS["Tensor.tolist"] = _without_memory(".tolist() is not supported for tensor subclasses, got {}")
 
 
 def _data(t: Tensor) -> Any:

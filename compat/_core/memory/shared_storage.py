@@ -20,9 +20,7 @@ Example:
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable
-from multiprocessing.reduction import DupFd
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -85,6 +83,18 @@ def _moved(storage: UntypedStorage, make: Callable[[int], Block]) -> Block:
     return block
 
 
+def by_descriptor(file: int, base: Base) -> UntypedStorage:
+    """The storage of the block of an open file, which the caller may close."""
+    nbytes = base.numel * base.dtype.itemsize
+    return storage_of(shared_memory.key_of(file), base, lambda: shared_memory.of_descriptor(file, nbytes))
+
+
+def by_name(name: str, base: Base) -> UntypedStorage:
+    """The storage of the block of a name."""
+    nbytes = base.numel * base.dtype.itemsize
+    return storage_of(name, base, lambda: shared_memory.of_name(name, nbytes))
+
+
 def storage_of(key: Any, base: Base, make: Callable[[], Block]) -> UntypedStorage:
     """The storage of a block: the existing one of this process, or a new one.
 
@@ -109,95 +119,3 @@ def new_shared(nbytes: int, make: Callable[[int], Block] | None = None) -> Untyp
 def bytes_of(nbytes: int) -> Base:
     """The base of a storage of bytes."""
     return Base((nbytes,), uint8)
-
-
-# ---------------------------------------------------------------- pickling for other processes
-
-
-class _Luggage(threading.local):
-    """Out-of-band data of a pickle that this thread writes or reads.
-
-    Attributes:
-        descriptors: file descriptors, indexed by ``Packed``; None where ``multiprocessing`` sends descriptors itself.
-    """
-
-    descriptors: list[int] | None = None
-
-
-luggage = _Luggage()
-
-
-class Packed:
-    """A reference to a file descriptor that is sent beside a pickle, by its number."""
-
-    __slots__ = ("number",)
-
-    def __init__(self, number: int):
-        self.number = number
-
-    def detach(self) -> int:
-        """The descriptor in this process; the reader of the pickle closes it."""
-        assert luggage.descriptors is not None
-        return luggage.descriptors[self.number]
-
-    def __reduce__(self) -> tuple:
-        return Packed, (self.number,)
-
-
-def reduced_storage(storage: UntypedStorage) -> tuple:
-    """The reduction of a storage (a function and its arguments) for another process.
-
-    Raises:
-        RuntimeError: from the meta device.
-    """
-    if storage.device is META:
-        raise RuntimeError("Cannot pickle meta storage; try pickling a meta tensor instead")
-    block, base = storage._block, storage.base
-    if block is not None and block.name is not None and not block.counted:
-        return from_file, (block.name, base)
-    if luggage.descriptors is None and choice.strategy == "file_system":
-        block = share_by_name(storage)
-        block.keep()  # until the receiver has mapped it
-        return from_name, (block.name, base)
-    block = share_by_descriptor(storage)
-    if luggage.descriptors is None:
-        return from_descriptor, (DupFd(block.descriptor), base)
-    luggage.descriptors.append(block.descriptor)
-    return from_luggage, (Packed(len(luggage.descriptors) - 1), base)
-
-
-def _by_descriptor(file: int, base: Base) -> UntypedStorage:
-    nbytes = base.numel * base.dtype.itemsize
-    return storage_of(shared_memory.key_of(file), base, lambda: shared_memory.of_descriptor(file, nbytes))
-
-
-def from_descriptor(given: Any, base: Base) -> UntypedStorage:
-    """The storage of a file descriptor; used by unpickling."""
-    import os
-
-    file = given.detach()
-    try:
-        return _by_descriptor(file, base)
-    finally:
-        os.close(file)
-
-
-def from_luggage(given: Packed, base: Base) -> UntypedStorage:
-    """The storage of a descriptor sent beside the pickle; used by unpickling."""
-    return _by_descriptor(given.detach(), base)
-
-
-def from_name(name: str, base: Base) -> UntypedStorage:
-    """The storage of a shared-memory name; used by unpickling."""
-    nbytes = base.numel * base.dtype.itemsize
-    found = storage_of(name, base, lambda: shared_memory.of_name(name, nbytes))
-    assert found._block is not None
-    found._block.let_go()  # the sender's count
-    return found
-
-
-def from_file(name: str, base: Base) -> UntypedStorage:
-    """The storage of a user's file; used by unpickling."""
-    from compat._core.memory.mmap_storage import storage_of_file
-
-    return storage_of_file(name, True, base.numel, base.dtype)

@@ -116,8 +116,7 @@ class Moves:
     @classmethod
     def _new_shared_fd_cpu(cls, fd: int, size: int) -> Any:
         """The storage over shared memory, given its descriptor and size."""
-        nbytes = size * cls._itemsize()
-        return cls._over(_shared().from_luggage(_Open(fd), _shared().bytes_of(nbytes)))
+        return cls._over(_shared().by_descriptor(fd, _shared().bytes_of(size * cls._itemsize())))
 
     @classmethod
     def _new_shared_filename_cpu(cls, manager: Any, handle: bytes, size: int) -> Any:
@@ -126,9 +125,8 @@ class Moves:
         Args:
             manager: the address of PyTorch's manager process, which removes files; there is none here.
         """
-        name, nbytes = os.fsdecode(handle), size * cls._itemsize()
-        base = _shared().bytes_of(nbytes)
-        return cls._over(_shared().storage_of(name, base, lambda: shared_memory.of_name(name, nbytes)))
+        base = _shared().bytes_of(size * cls._itemsize())
+        return cls._over(_shared().by_name(os.fsdecode(handle), base))
 
     def _share_fd_cpu_(self) -> tuple[int, int]:
         """Moves it into memory identified by a file descriptor; returns the descriptor and the size."""
@@ -166,19 +164,6 @@ class Moves:
     @classmethod
     def _itemsize(cls) -> int:
         return 1
-
-
-class _Open:
-    """A file descriptor that its owner keeps open."""
-
-    __slots__ = ("_file",)
-
-    def __init__(self, file: int):
-        self._file = file
-
-    def detach(self) -> int:
-        """The descriptor."""
-        return self._file
 
 
 def _moved(storage: Any, where: Device) -> Any:

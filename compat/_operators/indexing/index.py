@@ -11,7 +11,6 @@ from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Overlap
 from compat._core.operators.op import aten
 from compat._core.operators.op_node import show_given
-from compat._core.operators.overlapping import write_places
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor, sync
 from compat._core.transforms.grad_mode import mode
@@ -26,6 +25,7 @@ from compat._operators.indexing.indices import (
     positions,
     put_at,
 )
+from compat._operators.overlapping import write_places
 from funcgrad import numpy as np
 
 

@@ -8,13 +8,13 @@ from compat._core.operators.declaration import Gradients, Overlap
 from compat._core.operators.op import aten, overloads
 from compat._core.operators.opmath import scaled_apart
 from compat._core.operators.out import check_room
-from compat._core.operators.overlapping import write_places
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.errors import size_text, wrap_dim
 from compat._core.types.scalar_conversion import fitted
 from compat._operators.indexing.indices import as_vector, check_in_bounds, extent, flat, out_of_range, put_at
 from compat._operators.indexing.scatter import is_tensor
+from compat._operators.overlapping import write_places
 from compat._operators.pointwise.declare import as_dtype_of
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of

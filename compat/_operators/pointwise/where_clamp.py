@@ -11,7 +11,6 @@ from compat._core.operators.declaration import Arguments, Dtypes, Gradients, Ove
 from compat._core.operators.inplace import put
 from compat._core.operators.op import Op, pointwise
 from compat._core.operators.out import of_dtype
-from compat._core.operators.overlapping import write_places
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms import vmap_checks
@@ -19,6 +18,7 @@ from compat._core.types import dtype as dtypes
 from compat._core.types.errors import OVERLAPS_ITSELF, cpp_name
 from compat._core.types.scalar_conversion import fits, fitted, unless_half
 from compat._operators.arguments import tensor_argument
+from compat._operators.overlapping import write_places
 from compat._operators.pointwise.declare import binary, category, common, overloaded, refuses, zeros_like
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of

@@ -79,6 +79,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     if self._view_ is not None:
         refresh(self)
     layout = self._layout_
+    _check_elements(self, ".numpy() is not supported for tensor subclasses.")
     if not force:
         if layout.base.device is not CPU:
             raise TypeError(
@@ -122,6 +123,12 @@ def to_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.nd
     return np.array(array, dtype) if copy else array.astype(dtype or array.dtype, copy=False)
 
 
+def _check_elements(t: Tensor, message: str) -> None:
+    """Raises an error for a tensor that consists of others, such as a wrapper, and has no elements of its own."""
+    if t._overrides_operators_ and t._layout_.base.traced:
+        raise RuntimeError(message)
+
+
 @function("Tensor.item")
 def item(self: Tensor) -> Any:
     """The value of a tensor of one element, as a Python number.
@@ -149,6 +156,7 @@ def tolist(self: Tensor) -> Any:
         >>> torch.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
     """
+    _check_elements(self, f".tolist() is not supported for tensor subclasses, got {type(self).__name__}")
     if self._layout_.base.traced:
         _check_constant(self._storage_.buffer, "tolist()")
     array = array_of(self)

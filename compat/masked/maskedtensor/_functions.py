@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from compat import masked
-from compat._core.dispatch.table_tensor import functions_of
 from compat._core.pytree.trees import tree_flatten, tree_map
 from compat._core.tensor.overridable_names import without_prefix
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat.masked.maskedtensor.core import MaskedTensor, same_mask
 from compat.nested._internal.pointwise import POINTWISE
+from compat.nested._internal.table_tensor import functions_of
 
 __all__: list[str] = []
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from compat._core.dispatch.table_tensor import OfValues, TableTensor
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import bool_
 from compat._core.types.memory_format import LAYOUTS
+from compat.nested._internal.table_tensor import OfValues, TableTensor
 
 __all__ = ["MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"]
 

@@ -14,13 +14,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from compat._core.autograd.callback_node import outside, pulled
-from compat._core.dispatch.table_tensor import OfValues, TableTensor, functions_of
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types.errors import wrap_dim
 from compat._core.types.memory_format import LAYOUTS
 from compat._core.types.size import Size
 from compat.nested._internal.ragged_size import RaggedSize
+from compat.nested._internal.table_tensor import OfValues, TableTensor, functions_of
 
 Function = Callable[..., Any]
 _tensor: Any = Tensor

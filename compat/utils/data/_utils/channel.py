@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from compat._core.memory.shared_storage import luggage
+from compat.multiprocessing.reductions import luggage
 
 #: The maximum number of descriptors in a message; Linux allows 253.
 _MOST = 200

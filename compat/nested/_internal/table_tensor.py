@@ -130,26 +130,11 @@ class OfValues:
 
     data = property(detach, doc="The same outside the graph.")
 
-    def numpy(self, *, force: bool = False) -> Any:
-        """Not defined.
-
-        Raises:
-            RuntimeError: always.
-        """
-        raise RuntimeError(".numpy() is not supported for tensor subclasses.")
-
-    def tolist(self) -> Any:
-        """Not defined.
-
-        Raises:
-            RuntimeError: always.
-        """
-        raise RuntimeError(f".tolist() is not supported for tensor subclasses, got {type(self).__name__}")
-
 
 #: Functions that only query a tensor.
 _ABOUT = frozenset(
     ["__get__", "is_floating_point", "is_complex", "element_size", "is_conj", "is_neg", "is_signed", "save"]
+    + ["numpy", "tolist"]
 )
 
 
