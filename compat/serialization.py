@@ -24,8 +24,9 @@ from compat._core.memory.strides import Base
 from compat._core.tensor.registry import function
 from compat._core.types.device import META, accelerators, available
 from compat._core.types.device import device as Device
-from compat._core.types.errors import CorruptFileError, CorruptPickleError, warn
+from compat._core.types.errors import warn
 from compat._serialization import legacy_format
+from compat._serialization.errors import CorruptFileError, CorruptPickleError
 from compat._serialization.pickle_machine import Forbidden, OutsideError
 from compat._serialization.pickler import Global, Writer
 from compat._serialization.skipping import fake_mode, skip_data, skips_data

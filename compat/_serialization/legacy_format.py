@@ -17,7 +17,7 @@ import numpy as np
 from compat._core.memory.typed_storage import TypedStorage
 from compat._core.types.device import META
 from compat._core.types.dtype import dtype as Dtype
-from compat._core.types.errors import CorruptFileError
+from compat._serialization.errors import CorruptFileError
 from compat._serialization.pickle_machine import Machine
 from compat._serialization.pickler import Global, Writer
 from compat._serialization.unpickler import Loaded, text_of

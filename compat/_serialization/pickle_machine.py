@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from compat._core.types.errors import CorruptFileError, CorruptPickleError
+from compat._serialization.errors import CorruptFileError, CorruptPickleError
 
 #: The budget per byte of the pickle: bytes or elements that calls may copy, and tuples that hashing may traverse.
 _ALLOWANCE = 8

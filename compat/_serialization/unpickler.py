@@ -32,11 +32,11 @@ from compat._core.types import memory_format
 from compat._core.types.device import META, on
 from compat._core.types.device import device as Device
 from compat._core.types.dtype import dtype as Dtype
-from compat._core.types.errors import CorruptFileError, CorruptPickleError
 from compat._core.types.size import Size
 from compat._operators.create.factories import empty_strided
 from compat._operators.sparse.compressed import COMPRESSED, compressed_of
 from compat._operators.sparse.compressed_factories import check_parts
+from compat._serialization.errors import CorruptFileError, CorruptPickleError
 from compat._serialization.pickle_machine import CALLS, Blocked, Forbidden, Machine, outside
 from compat._serialization.pickler import (
     CLASSES,

@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from typing import Any
 
-from compat._core.types.errors import CorruptFileError
+from compat._serialization.errors import CorruptFileError
 
 __all__ = ["PyTorchFileReader"]
 

@@ -17,8 +17,10 @@ from typing import Any
 
 from compat._core.dispatch.dispatch_keys import layers
 from compat._core.dispatch.dispatcher import Call, Function, add_layer, dispatch
+from compat._core.pytree.trees import tree_map
 from compat._core.schema.autocast_rules import RULES, rule_of
 from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import tensors_in
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.dtype import bfloat16, float16, float32, float64
 from compat._core.types.dtype import dtype as Dtype
@@ -80,7 +82,7 @@ def _takes(call: Call) -> bool:
     if mode.autocast is None or call.inplace or _rule(call) is None:
         return False
     kinds = [kind for kind, _ in mode.autocast]
-    return any(t.device.type in kinds for t in _tensors([call.args, *(call.named or {}).values()]))
+    return any(t.device.type in kinds for t in tensors_in([call.args, *(call.named or {}).values()]))
 
 
 def _cast(call: Call, below: Callable[[], Any]) -> Any:
@@ -92,8 +94,7 @@ def _cast(call: Call, below: Callable[[], Any]) -> Any:
     try:
         if call.out is None and named.get("out") is None:
             cast = _casting(_rule(call), dict(before), args)
-            args = [each_tensor(a, cast) for a in args]
-            named = {name: each_tensor(a, cast) for name, a in named.items()}
+            args, named = each_tensor(list(args), cast), each_tensor(named, cast)
         return dispatch(call._replace(args=args, named=named))
     finally:
         mode.autocast = before
@@ -126,7 +127,7 @@ def _float32(on: dict[str, Dtype], t: Tensor) -> Any:
 
 def _widest(args: Any) -> Callable[[Tensor], Any]:
     """The cast of floating-point tensors to their common dtype."""
-    floating = [t.dtype for t in _tensors(args) if t.is_floating_point()]
+    floating = [t.dtype for t in tensors_in(args) if t.is_floating_point()]
     if len(set(floating)) < 2:
         return lambda t: t
     common = functools.reduce(promote_types, floating)
@@ -134,18 +135,8 @@ def _widest(args: Any) -> Callable[[Tensor], Any]:
 
 
 def each_tensor(value: Any, cast: Callable[[Tensor], Any]) -> Any:
-    """A value with its tensors cast, including those in lists and tuples."""
-    if isinstance(value, Tensor):
-        return cast(value)
-    if type(value) in (list, tuple):
-        return type(value)([each_tensor(v, cast) for v in value])
-    return value
-
-
-def _tensors(value: Any) -> list[Tensor]:
-    if isinstance(value, Tensor):
-        return [value]
-    return [t for v in value for t in _tensors(v)] if type(value) in (list, tuple) else []
+    """A value with its tensors cast, including those in containers."""
+    return tree_map(lambda x: cast(x) if isinstance(x, Tensor) else x, value)
 
 
 __all__ = ["dtype_on", "each_tensor", "enable", "is_enabled", "state"]

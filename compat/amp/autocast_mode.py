@@ -212,9 +212,7 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Dtype | None =
         ctx._fwd_used_autocast = False
         cast = lambda t: t.to(cast_inputs) if t.is_floating_point() and t.dtype is not float64 else t
         with autocast(device_type, enabled=False):
-            return fwd(
-                *[each_tensor(a, cast) for a in args], **{name: each_tensor(a, cast) for name, a in kwargs.items()}
-            )
+            return fwd(*each_tensor(args, cast), **each_tensor(kwargs, cast))
 
     return forward
 

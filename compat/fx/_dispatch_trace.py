@@ -11,9 +11,8 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from compat._core.dispatch.dispatch_mode import unwatched
 from compat._core.dispatch.overloads import OpOverload, aten
-from compat._core.dispatch.overrides import state
+from compat._core.dispatch.overrides import state, unwatched
 from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_map
 from compat._core.tensor.tensor import Tensor, sync, wrap
 from compat.fx._data_dependent_sizes import CountedSizes

@@ -14,9 +14,8 @@ from typing import Any
 
 import compat.library._fallback as _fallback
 from compat._core.dispatch.dispatch_keys import is_on
-from compat._core.dispatch.dispatch_mode import around
 from compat._core.dispatch.overloads import OpOverload, OpOverloadPacket, Packet, namespace
-from compat._core.dispatch.overrides import Declined, answer, answer_of_mode, owners, state
+from compat._core.dispatch.overrides import Declined, answer, answer_of_mode, around, owners, state
 from compat._core.memory.meta import NO_KERNEL
 from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
 from compat._core.schema.parser import FunctionSchema

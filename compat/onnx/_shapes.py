@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from compat._core.dispatch.dispatch_mode import unwatched
+from compat._core.dispatch.overrides import unwatched
 from compat._core.tensor.registry import names_of
 from compat._core.types import dtype as dtypes
 from compat.onnx._builder import Builder, Size, as_array, fixed

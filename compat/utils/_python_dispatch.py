@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from compat._core.dispatch.dispatch_mode import unwatched, watched
-from compat._core.dispatch.overrides import class_overrides_operators, state
+from compat._core.dispatch.dispatch_mode import watched
+from compat._core.dispatch.overrides import class_overrides_operators, state, unwatched
 from compat._core.dispatch.torch_dispatch import show_backward
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode

@@ -15,7 +15,7 @@ from compat._core.autograd.saved_variable import Packed, SavedResult
 from compat._core.dispatch import factory_modes
 from compat._core.dispatch.dispatcher import Call, Function, add_layer, all_calls
 from compat._core.dispatch.overloads import OpOverload, name_of, overload_of
-from compat._core.dispatch.overrides import Declined, answer_of_mode, owners, state
+from compat._core.dispatch.overrides import Declined, answer_of_mode, around, owners, state, unwatched
 from compat._core.dispatch.recorded_results import exchange, kept_of, overridden, packed_later, with_history
 from compat._core.schema.parameter import MISSING, Param
 from compat._core.tensor.autograd_state import SHARED
@@ -160,24 +160,4 @@ def _take(t: Tensor, new: Tensor, kept: Sequence[Any]) -> None:
             e.storage, e.counter, e.version = new._storage_, new._counter_, new._counter_.version
 
 
-@contextmanager
-def around() -> Iterator[None]:
-    """Context in which the innermost mode is inactive."""
-    watcher = state.modes.pop()
-    try:
-        yield
-    finally:
-        state.modes.append(watcher)
-
-
-@contextmanager
-def unwatched() -> Iterator[None]:
-    """Context in which all modes are inactive."""
-    modes, state.modes = state.modes, []
-    try:
-        yield
-    finally:
-        state.modes = modes
-
-
-__all__ = ["unwatched", "watched"]
+__all__ = ["watched"]

@@ -149,17 +149,19 @@ def every() -> list[Any]:
 
 # ---------------------------------------------------------------- functions that are no declared operators
 
-_FILLING = "uniform_ normal_ random_ exponential_ bernoulli_ cauchy_ geometric_ log_normal_"
-_LIKE = "zeros_like ones_like empty_like full_like rand_like randn_like randint_like"
+FILLING = ("uniform_", "normal_", "random_", "exponential_", "bernoulli_", "cauchy_", "geometric_", "log_normal_")
+#: Factories with the size and dtype of another tensor.
+LIKE = ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like")
+NEW = ("new_zeros", "new_ones", "new_empty", "new_full", "new_empty_strided")
 _MADE = (
-    "zeros ones empty rand randn full empty_strided scalar_tensor linspace logspace randperm arange eye randint "
-    "tril_indices triu_indices"
-)
-_NEW = "new_zeros new_ones new_empty new_full new_empty_strided"
-_TAKEN = "item __bool__ __int__ __float__ __complex__ __index__ data_ptr"
+    "zeros", "ones", "empty", "rand", "randn", "full", "empty_strided", "scalar_tensor", "linspace", "logspace",
+    "randperm", "arange", "eye", "randint", "tril_indices", "triu_indices",
+)  # fmt: skip
+FACTORIES = frozenset([*_MADE, *LIKE, *NEW])
+_TAKEN = ("item", "__bool__", "__int__", "__float__", "__complex__", "__index__", "data_ptr")
 #: Functions that make tensors of data, which modes intercept as ``lift_fresh`` of the result.
 LIFTED = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "new_tensor"))
-_MORE = "nonzero detach set_ __deepcopy__ __reduce_ex__ as_subclass"
+_MORE = ("nonzero", "detach", "set_", "__deepcopy__", "__reduce_ex__", "as_subclass", "new_tensor")
 #: Composites that draw random numbers or depend on values, and have one overload.
 OF_VALUES = (
     "masked_select", "multinomial", "poisson", "binomial", "_standard_gamma", "_sample_dirichlet", "bincount",
@@ -169,8 +171,8 @@ _VALUED = (*OF_VALUES, "normal", "bernoulli", "repeat_interleave", "native_batch
 #: The addresses of the dispatched functions.
 SEEN = frozenset(
     [f"{place}.{name}" for place in ("torch", "Tensor") for name in _VALUED]
-    + [f"torch.{name}" for name in (*f"{_MADE} {_LIKE} nonzero".split(), *LIFTED)]
-    + [f"Tensor.{name}" for name in f"{_FILLING} {_NEW} {_TAKEN} {_MORE} new_tensor".split()]
+    + [f"torch.{name}" for name in (*_MADE, *LIKE, "nonzero", *LIFTED)]
+    + [f"Tensor.{name}" for name in (*FILLING, *NEW, *_TAKEN, *_MORE)]
 )
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 from compat._core.autograd.callback_node import without_recording
 from compat._core.autograd.rebase_history import check_recorded
 from compat._core.dispatch.dispatched_duals import NoMemory
-from compat._core.dispatch.dispatcher import Call, Function, add_layer, kernel_overrides
+from compat._core.dispatch.dispatcher import LIKE, Call, Function, add_layer, kernel_overrides
 from compat._core.dispatch.overloads import overload_of
 from compat._core.dispatch.overrides import OverriddenLayout, overridden_layout
 from compat._core.memory.meta import unknown
@@ -277,10 +277,6 @@ def _derivative(kernel: Any, values: Sequence[Any]) -> Sequence[Tensor] | None:
     if class_among(values) is None:
         return None
     return kernel.call([v.to_dense() if isinstance(v, LayoutTensor) else v for v in values])
-
-
-#: Factories with the size and dtype of another tensor.
-LIKE = ("zeros_like", "empty_like", "ones_like", "full_like", "rand_like", "randn_like", "randint_like")
 
 
 def _like(call: Call, below: Callable[[], Any]) -> Any:

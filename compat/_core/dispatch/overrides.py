@@ -164,6 +164,26 @@ def not_implemented(name: str, kinds: Sequence[type], modes: Sequence[Any] = ())
 # ---------------------------------------------------------------- modes
 
 
+@contextmanager
+def around() -> Iterator[None]:
+    """Context in which the innermost mode is inactive."""
+    watcher = state.modes.pop()
+    try:
+        yield
+    finally:
+        state.modes.append(watcher)
+
+
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """Context in which all modes are inactive."""
+    modes, state.modes = state.modes, []
+    try:
+        yield
+    finally:
+        state.modes = modes
+
+
 class Declined(Exception):
     """Raised if a mode returns ``NotImplemented``, and types handle the operation."""
 

@@ -23,7 +23,17 @@ from typing import Any
 
 from compat._core.dispatch.dispatch_mode import overload_called, shown_call
 from compat._core.dispatch.dispatched_duals import pushed, pushing
-from compat._core.dispatch.dispatcher import OF_VALUES, Call, Function, add_layer, job_overrides, kernel_overrides
+from compat._core.dispatch.dispatcher import (
+    FILLING,
+    LIKE,
+    NEW,
+    OF_VALUES,
+    Call,
+    Function,
+    add_layer,
+    job_overrides,
+    kernel_overrides,
+)
 from compat._core.dispatch.overloads import aten
 from compat._core.dispatch.overrides import (
     Declined,
@@ -196,13 +206,13 @@ def _number(kind: Callable[[Any], Any]) -> Callable[..., Any]:
     return lambda plain, asked, t: kind(t.item())
 
 
-for _name in ("detach", "new_zeros", "new_ones", "new_empty", "new_full", "new_empty_strided"):
+for _name in ("detach", *NEW):
     HANDLERS[f"Tensor.{_name}"] = _shown_as(f"{_name}.default")
 HANDLERS["Tensor.item"] = _shown_as("_local_scalar_dense.default")
-for _name in ("uniform", "normal", "random", "exponential", "bernoulli", "cauchy", "geometric", "log_normal"):
-    HANDLERS[f"Tensor.{_name}_"] = _filled_as(f"{_name}_.default")
+for _name in FILLING:
+    HANDLERS[f"Tensor.{_name}"] = _filled_as(f"{_name}.default")
 HANDLERS["Tensor.set_"] = _filled_as("set_.source_Tensor")
-for _name in ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like"):
+for _name in LIKE:
     HANDLERS[f"torch.{_name}"] = _shown_as(f"{_name}.default")
 for _name in OF_VALUES:
     HANDLERS[f"torch.{_name}"] = HANDLERS[f"Tensor.{_name}"] = _shown_as(f"{_name}.default")

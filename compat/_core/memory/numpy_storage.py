@@ -35,7 +35,7 @@ import numpy as np
 from compat._core.memory.shared_memory import Block
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strided_access import elements_of
-from compat._core.memory.strides import Base, Layout, dense_layout, is_dense, layout_of
+from compat._core.memory.strides import Base, Layout, dense_layout, is_dense, layout_of, room
 from compat._core.types.dtype import dtype as Dtype
 from funcgrad import runtime
 from funcgrad.core.tracing import Tracer
@@ -187,7 +187,7 @@ def is_large(storage: UntypedStorage) -> bool:
 
 def part_of(storage: UntypedStorage, layout: Layout, offset: int) -> tuple[UntypedStorage, Layout, int]:
     """A separate storage over the part of large memory that a layout covers, if that is small; and the layout in it."""
-    span = 1 + sum((n - 1) * s for n, s in zip(layout.size, layout.stride))
+    span = room(layout.size, layout.stride)
     plain = layout.dtype is layout.base.dtype and layout.numel and not layout.conj and not layout.neg
     if not plain or span * layout.dtype.itemsize * _SHARE > storage._memory.nbytes:
         return storage, layout, offset
@@ -328,7 +328,7 @@ def storage_over(array: np.ndarray, dtype: Dtype) -> tuple[UntypedStorage, Layou
         layout = dense_layout(array.shape, stride, dtype)
         memory = array.transpose(order).reshape(layout.base.shape)
     else:
-        span = 1 + sum((n - 1) * s for n, s in zip(array.shape, stride))
+        span = room(array.shape, stride)
         memory = np.lib.stride_tricks.as_strided(array, (span,), (array.itemsize,), writeable=array.flags.writeable)
         layout = layout_of(Base((span,), dtype), array.shape, stride, 0)
     storage = UntypedStorage(None, layout.base)

@@ -8,7 +8,7 @@ Layouts are interned, so that they serve as dictionary keys by identity, and do 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -214,7 +214,7 @@ def access_of(base: Ints, size: Ints, stride: Ints, offset: int) -> tuple:
     dims = sorted(((s, n, d) for d, (n, s) in enumerate(zip(size, stride)) if n > 1 and s > 0), reverse=True)
     used = prod(n for _, n, _ in dims)
     total = prod(base)
-    if used == total and offset == 0 and _packed(dims):
+    if used == total and offset == 0 and _gapless((n, s) for s, n, _ in reversed(dims)):
         return ("whole",)
     for shape in _radices(base, dims, total):
         axes = _assign(shape, dims, offset)
@@ -225,10 +225,11 @@ def access_of(base: Ints, size: Ints, stride: Ints, offset: int) -> tuple:
     return ("gather",)
 
 
-def _packed(dims: Sequence[tuple[int, int, int]]) -> bool:
+def _gapless(dims: Iterable[tuple[int, int]]) -> bool:
+    """Whether dimensions, each a size and a stride, lie in memory in this order, innermost first, without gaps."""
     expected = 1
-    for s, n, _ in reversed(dims):
-        if s != expected:
+    for n, s in dims:
+        if n != 1 and s != expected:
             return False
         expected *= n
     return True
@@ -351,49 +352,31 @@ def _short(given: Any) -> str:
 
 def channels_last_strides(size: Ints) -> Ints:
     """The strides of a tensor (N, C, *spatial) in ``channels_last`` order; a size of zero makes outer strides zero."""
-    order = (0, *range(2, len(size)), 1)
+    return _strides_in((1, *range(len(size) - 1, 1, -1), 0), size)
+
+
+def _strides_in(order: Sequence[int], size: Ints) -> Ints:
+    """Strides without gaps, given the dimensions from the innermost to the outermost."""
     result = [0] * len(size)
     step = 1
-    for d in reversed(order):
+    for d in order:
         result[d] = step
         step *= size[d]
     return tuple(result)
 
 
 def is_contiguous(size: Ints, stride: Ints) -> bool:
-    expected = 1
-    for n, s in zip(reversed(size), reversed(stride)):
-        if n == 0:
-            return True
-        if n != 1 and s != expected:
-            # a size of zero further to the left makes any strides contiguous
-            return 0 in size
-        expected *= n
-    return True
+    return 0 in size or _gapless(zip(reversed(size), reversed(stride)))
 
 
 def is_channels_last(size: Ints, stride: Ints, ndim: int = 4) -> bool:
     """Whether the strides are those of ``channels_last`` (``channels_last_3d`` for ``ndim=5``)."""
-    if len(size) != ndim:
-        return False
-    expected = 1
-    for d in (1, *range(ndim - 1, 1, -1), 0):
-        if size[d] != 1 and stride[d] != expected:
-            return False
-        expected *= size[d]
-    return True
+    return len(size) == ndim and _gapless((size[d], stride[d]) for d in (1, *range(ndim - 1, 1, -1), 0))
 
 
 def is_dense(size: Ints, stride: Ints) -> bool:
     """Whether the elements have no gaps and overlaps, in any order of dimensions."""
-    if 0 in size:
-        return True
-    expected = 1
-    for s, n in sorted((s, n) for n, s in zip(size, stride) if n != 1):
-        if s != expected:
-            return False
-        expected *= n
-    return True
+    return 0 in size or _gapless((n, s) for s, n in sorted((s, n) for n, s in zip(size, stride) if n != 1))
 
 
 @memoized("strides of views", 4096)
@@ -478,14 +461,7 @@ def elementwise_strides(operands: Sequence[tuple[Ints, Ints]], size: Ints) -> In
     ndim = len(size)
     strides = [_broadcast_strides(s, st, size) for s, st in operands]
     order = memory_order(strides, size)
-    if order == list(range(ndim - 1, -1, -1)):
-        return contiguous_strides(size)
-    result = [0] * ndim
-    step = 1
-    for d in order:
-        result[d] = step
-        step *= size[d]
-    return tuple(result)
+    return contiguous_strides(size) if order == list(range(ndim - 1, -1, -1)) else _strides_in(order, size)
 
 
 def _broadcast_strides(size: Ints, stride: Ints, to: Ints) -> Ints:

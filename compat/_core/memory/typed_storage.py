@@ -210,20 +210,8 @@ class TypedStorage(Moves, metaclass=_OfDtype):
         return f"{lines}\n[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {self.size()}]"
 
 
-_NAMES: dict[Dtype, str] = {
-    dtypes.float64: "DoubleStorage",
-    dtypes.float32: "FloatStorage",
-    dtypes.float16: "HalfStorage",
-    dtypes.bfloat16: "BFloat16Storage",
-    dtypes.int64: "LongStorage",
-    dtypes.int32: "IntStorage",
-    dtypes.int16: "ShortStorage",
-    dtypes.int8: "CharStorage",
-    dtypes.uint8: "ByteStorage",
-    dtypes.bool_: "BoolStorage",
-    dtypes.complex128: "ComplexDoubleStorage",
-    dtypes.complex64: "ComplexFloatStorage",
-}
+_WITHOUT = (dtypes.uint16, dtypes.uint32, dtypes.uint64, dtypes.complex32)
+_NAMES: dict[Dtype, str] = {d: f"{d.scalar_name}Storage" for d in dtypes.ALL if d not in _WITHOUT}
 
 
 def _conversion(dtype: Dtype) -> Any:

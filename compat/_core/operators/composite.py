@@ -22,6 +22,7 @@ from compat._core.schema.autocast_rules import rule_of
 from compat._core.schema.overload import carry, overloads
 from compat._core.tensor.registry import named, publish
 from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import tensors_in
 from compat._core.transforms.grad_mode import mode, no_grad
 
 #: The last arguments in the schemas of factories.
@@ -114,7 +115,7 @@ def _with_out(function: Callable[..., Any], takes: Callable[..., None], where: s
         if not isinstance(out, Tensor):
             raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
         refused = None
-        if mode.grad and any(t.requires_grad for t in (out, *_tensors(args), *_tensors(kwargs.values()))):
+        if mode.grad and any(t.requires_grad for t in tensors_in([out, args, kwargs])):
             refused = RuntimeError(
                 f"{last or name}(): functions with out=... arguments don't support automatic differentiation, but one "
                 "of the arguments requires grad."
@@ -131,13 +132,3 @@ def _with_out(function: Callable[..., Any], takes: Callable[..., None], where: s
         return out
 
     return has_call_errors(call)
-
-
-def _tensors(values: Any) -> list[Tensor]:
-    found = []
-    for v in values:
-        if isinstance(v, Tensor):
-            found.append(v)
-        elif isinstance(v, tuple | list):
-            found += _tensors(v)
-    return found

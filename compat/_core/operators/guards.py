@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from compat._core.operators.inplace import check_apart
@@ -13,6 +14,7 @@ from compat._core.types import dtype
 from compat._core.types.errors import Once
 
 
+@dataclass(eq=False, slots=True)
 class Within:
     """The plans of a call with inference tensors that require grad.
 
@@ -22,11 +24,13 @@ class Within:
         operands: the indices of the operands among the inputs.
     """
 
-    __slots__ = ("recorded", "plain", "operands", "target")
+    recorded: Plan
+    plain: Plan
+    operands: Sequence[int]
 
-    def __init__(self, recorded: Plan, plain: Plan, operands: Sequence[int]):
-        self.recorded, self.plain, self.operands = recorded, plain, operands
-        self.target = recorded.target
+    @property
+    def target(self) -> int | None:
+        return self.recorded.target
 
     def run(self, values: Sequence[Any]) -> Any:
         given = [values[i] for i in self.operands if values[i] is not None]

@@ -7,6 +7,7 @@ in turn.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from operator import and_
 from typing import Any
 
@@ -49,6 +50,7 @@ _DIFFERENTIATED = (
 OF_ITS_OWN = frozenset(f"{name[:-1]}Backward{name[-1]}" for name in _DIFFERENTIATED.split())
 
 
+@dataclass(eq=False, slots=True)
 class Kernel:
     """A pure function of arrays and numbers.
 
@@ -72,51 +74,32 @@ class Kernel:
         fits: numbers by name whose overflow is checked, with the rule from the first result's dtype.
     """
 
-    __slots__ = (
-        "name", "body", "inputs", "node", "strides", "edges", "saveable", "stated", "absent", "constant", "shows",
-        "keeps", "made", "derivable", "device", "strict", "formula", "fits",
-    )  # fmt: skip
+    name: str
+    body: Callable[..., Sequence[Any]]
+    inputs: Sequence[str]
+    _: KW_ONLY
+    node: Any = None
+    strides: Callable[[Sequence[Kind], Sequence[ArrayType]], Sequence[Any]] | None = None
+    edges: Sequence[int] = None  # type: ignore[assignment]
+    saveable: frozenset[str] | None = None
+    stated: Callable[..., Sequence[Any]] | None = None
+    absent: frozenset[int] = frozenset()
+    constant: frozenset[int] = frozenset()
+    shows: dict[str, Any] = field(default_factory=dict)
+    keeps: frozenset[str] = frozenset()
+    device: Any = None
+    strict: bool = False
+    formula: bool = False
+    fits: Mapping[str, Rule] = field(default_factory=dict)
+    #: Whether it has a derivative at all.
+    derivable: bool = field(init=False)
+    #: Its plans, programs, derivatives and backward kernels.
+    made: Cache[tuple, Any] = field(init=False)
 
-    def __init__(
-        self,
-        name: str,
-        body: Callable[..., Sequence[Any]],
-        inputs: Sequence[str],
-        *,
-        node: Any = None,
-        strides: Callable[[Sequence[Kind], Sequence[ArrayType]], Sequence[Any]] | None = None,
-        edges: Sequence[int] | None = None,
-        saveable: frozenset[str] | None = None,
-        stated: Callable[..., Sequence[Any]] | None = None,
-        absent: frozenset[int] = frozenset(),
-        constant: frozenset[int] = frozenset(),
-        shows: dict[str, Any] | None = None,
-        keeps: frozenset[str] = frozenset(),
-        device: Any = None,
-        strict: bool = False,
-        formula: bool = False,
-        fits: Mapping[str, Rule] | None = None,
-    ):
-        self.name = name
-        self.body = body
-        self.inputs = tuple(inputs)
-        self.node = node
-        #: Whether it has a derivative at all.
-        self.derivable = node is not Underivable
-        self.strides = strides
-        self.edges = tuple(range(len(inputs))) if edges is None else tuple(edges)
-        self.saveable = saveable
-        self.stated = stated
-        self.absent = absent
-        self.constant = constant
-        self.shows = shows or {}
-        self.keeps = keeps
-        self.device = device
-        self.strict = strict
-        self.formula = formula
-        self.fits = fits
-        #: Its plans, programs, derivatives and backward kernels.
-        self.made: Cache[tuple, Any] = Cache(_MADE)
+    def __post_init__(self) -> None:
+        self.derivable = self.node is not Underivable
+        self.edges = tuple(range(len(self.inputs)) if self.edges is None else self.edges)
+        self.made = Cache(_MADE)
 
     def call(self, values: Sequence[Any]) -> Sequence[Tensor]:
         """Runs it on tensors and numbers."""
@@ -186,6 +169,7 @@ class Kernel:
         return found
 
 
+@dataclass(eq=False, slots=True)
 class Backward:
     """A derivative, specialized for incoming gradients of some of the results.
 
@@ -196,14 +180,11 @@ class Backward:
             None for no gradient.
     """
 
-    __slots__ = ("kernel", "grads", "saved", "numbers", "places")
-
-    def __init__(self, kernel: Kernel | None, grads: tuple, saved: tuple, numbers: tuple, places: tuple):
-        self.kernel = kernel
-        self.grads = grads
-        self.saved = saved
-        self.numbers = numbers
-        self.places = places
+    kernel: Kernel | None
+    grads: tuple
+    saved: tuple
+    numbers: tuple
+    places: tuple
 
 
 class Derivative:

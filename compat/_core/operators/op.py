@@ -100,7 +100,7 @@ from compat._core.types.dtype import FLOAT8
 from compat._core.types.errors import OVERLAPS_ITSELF, leading, wrong_argument, wrong_combination
 from compat._core.types.scalar_conversion import fitted
 from compat._core.types.structseq import named_result
-from compat._core.types.type_promotion import can_cast
+from compat._core.types.type_promotion import check_cast
 from funcgrad.core.caching import Cache
 from funcgrad.core.ir import ArrayType, Program
 
@@ -310,11 +310,7 @@ class Op(OperatorBase):
     def _check_target(self, t: Tensor, program: Program) -> None:
         layout = t._layout_
         (result,) = program.output_types
-        dtype = dtypes.from_numpy(result.dtype)
-        if not can_cast(dtype, layout.dtype):
-            raise RuntimeError(
-                f"result type {dtype.scalar_name} can't be cast to the desired output type {layout.dtype.scalar_name}"
-            )
+        check_cast(dtypes.from_numpy(result.dtype), layout.dtype)
         if tuple(result.shape) != layout.size:
             wanted = list(result.shape)
             if not self.broadcasts:

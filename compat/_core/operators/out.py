@@ -18,7 +18,7 @@ from compat._core.transforms.grad_mode import mode, no_grad
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import cpp_name, warn
 from compat._core.types.structseq import return_type
-from compat._core.types.type_promotion import can_cast
+from compat._core.types.type_promotion import check_cast
 
 
 def into_out(op: Any, args: Sequence[Any], out: Any) -> Any:
@@ -93,10 +93,7 @@ def check_dtype(result: Tensor, out: Tensor, exact: bool) -> None:
         raise RuntimeError(
             f"Expected out tensor to have dtype {cpp_name(result.dtype)}, but got {cpp_name(out.dtype)} instead"
         )
-    if not can_cast(result.dtype, out.dtype):
-        raise RuntimeError(
-            f"result type {result.dtype.scalar_name} can't be cast to the desired output type {out.dtype.scalar_name}"
-        )
+    check_cast(result.dtype, out.dtype)
 
 
 def of_dtype(message: str, *also: dtypes.dtype) -> Callable[..., None]:

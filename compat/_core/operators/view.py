@@ -20,7 +20,7 @@ from compat._core.autograd.saved_variable import HookStack
 from compat._core.memory import strided_access
 from compat._core.memory.numpy_storage import is_large, part_of
 from compat._core.memory.storage import UntypedStorage
-from compat._core.memory.strides import Base, Layout, contiguous_strides, layout_of, view_strides
+from compat._core.memory.strides import Base, Layout, contiguous_strides, layout_of, room, view_strides
 from compat._core.operators.kernel import Derivative, Kernel
 from compat._core.tensor.autograd_state import PASSING, SHARED, View
 from compat._core.tensor.constructors import beside
@@ -204,22 +204,9 @@ class ViewPlan:
     """
 
     __slots__ = (
-        "op",
-        "input",
-        "outputs",
-        "several",
-        "node",
-        "shows",
-        "rearrangement",
-        "undone",
-        "origin",
-        "converts",
-        "traced",
-        "_function",
-        "_geometry",
-        "_derivative",
-        "run",
-    )
+        "op", "input", "outputs", "several", "node", "shows", "rearrangement", "undone", "origin", "converts", "traced",
+        "_function", "_geometry", "_derivative", "run",
+    )  # fmt: skip
 
     def __init__(
         self, op: Any, t: Tensor, geometries: Sequence[Geometry], several: bool, shows: dict[str, Any], function: Any
@@ -341,8 +328,8 @@ class ViewPlan:
         out = Geometry(tuple(self.outputs[0][0].size), self.outputs[0][0].stride, self.outputs[0][1], g.dtype)
         start = min(g.offset, out.offset)
         g, out = g._replace(offset=g.offset - start), out._replace(offset=out.offset - start)
-        room = max(o.offset + sum((n - 1) * s for n, s in zip(o.size, o.stride) if n) + 1 for o in (g, out))
-        base = Base((room,), g.dtype)
+        needed = max(room(o.size, o.stride, o.offset) for o in (g, out))
+        base = Base((needed,), g.dtype)
         inside, outside = over(base, g), over(base, out)
         key = (base, inside, outside, g.offset)
         kernel = self.op.kernels.get(key) or self.op.kernels.again(key)
@@ -350,7 +337,7 @@ class ViewPlan:
 
             def body(x: Any, place: Any) -> list[Any]:
                 assert g.dtype.numpy is not None
-                empty = zeros(ArrayType((room,), g.dtype.numpy))
+                empty = zeros(ArrayType((needed,), g.dtype.numpy))
                 places = np.empty(0) if inside.dense else _places(g)
                 shared = len(np.unique(places)) < places.size
                 memory = _averaged(empty, places, x) if shared else strided_access.write(empty, inside, g.offset, x)

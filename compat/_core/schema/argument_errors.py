@@ -19,6 +19,7 @@ from compat._core.random.generator import Generator
 from compat._core.schema.overload import OF_NUMBERS, overloads_of
 from compat._core.schema.parameter import python_name
 from compat._core.schema.parser import Argument, FunctionSchema
+from compat._core.tensor.overridable_names import of_function
 from compat._core.tensor.registry import named
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
@@ -218,16 +219,6 @@ def _check_ints(function: str, name: str, values: Sequence[Any]) -> None:
 # ---------------------------------------------------------------- signatures
 
 
-#: The prefixes of functions' names in messages, by module.
-_PREFIXES = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
-
-
-def _shown_name(where: str) -> str:
-    """The name in messages of the function at an address: ``linalg_norm`` for ``linalg.norm``."""
-    place, _, name = where.rpartition(".")
-    return _PREFIXES.get(place, "") + name
-
-
 @cache
 def signatures_of(where: str) -> tuple[_Signature, ...] | None:
     """The signatures of the function at an address; none if it takes no arguments, None if it has no schema."""
@@ -239,7 +230,7 @@ def signatures_of(where: str) -> tuple[_Signature, ...] | None:
         wrapped = schema.overload_name == "Scalar" and name.removesuffix("_") in _WRAPPED
         if wrapped or (place == "Tensor" and not own):
             continue
-        found.append(_signature(_shown_name(where), schema, place == "Tensor", overload.out))
+        found.append(_signature(of_function(where), schema, place == "Tensor", overload.out))
     if place == "Tensor" and len(found) == 1 and not found[0].parameters:
         return ()
     return tuple(found) or None
@@ -397,7 +388,7 @@ def argument_error(where: str, args: Sequence[Any], named: Mapping[str, Any]) ->
     signatures = signatures_of(where)
     if signatures is None:
         return None
-    name = _shown_name(where)
+    name = of_function(where)
     if not signatures:
         if named:
             return TypeError(f"TensorBase.{name}() takes no keyword arguments")
@@ -431,7 +422,7 @@ def by_position(where: str, args: Sequence[Any], named: Mapping[str, Any]) -> tu
 def _argument_error(
     where: str, signatures: tuple[_Signature, ...], args: Sequence[Any], named: Mapping[str, Any]
 ) -> TypeError | None:
-    name = _shown_name(where)
+    name = of_function(where)
     problems: list[_Unfit] = []
     for signature in signatures:
         try:

@@ -5,6 +5,8 @@ Source: PyTorch's documentation of ``torch.amp``, "CPU Op-Specific Behavior".
 
 from __future__ import annotations
 
+from compat._core.tensor.overridable_names import of_function
+
 _LOWER = """
     mm matmul bmm addmm addbmm baddbmm inner tensordot chain_matmul linalg_multi_dot linalg_vecdot linalg_matmul linear
     prelu scaled_dot_product_attention _native_multi_head_attention conv_tbc
@@ -31,8 +33,6 @@ RULES = {
     for rule, names in (("lower", _LOWER), ("float32", _FLOAT32), ("widest", _WIDEST))
     for name in names.split()
 }
-#: Where an operator's name in a schema begins with that of its module.
-_PREFIXED = ("linalg", "fft")
 
 
 def rule_of(address: str) -> str | None:
@@ -42,8 +42,7 @@ def rule_of(address: str) -> str | None:
         >>> rule_of("Tensor.mm"), rule_of("linalg.qr"), rule_of("torch.add")
         ('lower', 'float32', None)
     """
-    place, _, name = address.rpartition(".")
-    return RULES.get(f"{place}_{name}" if place in _PREFIXED else name)
+    return RULES.get(of_function(address))
 
 
 __all__ = ["RULES", "rule_of"]

@@ -18,9 +18,9 @@ def of_method(name: str) -> bool:
 _PREFIXES = ("fft", "linalg", "special")
 
 
-def of_function(address: str, name: str) -> str:
-    """The ``__name__`` of a public function in PyTorch: ``linalg_norm`` for ``torch.linalg.norm``."""
-    place = address.rpartition(".")[2]
+def of_function(address: str) -> str:
+    """The name in schemas of a public function, its ``__name__`` in PyTorch: ``linalg_norm`` for ``linalg.norm``."""
+    place, _, name = address.rpartition(".")
     return f"{place}_{name}" if place in _PREFIXES else name
 
 

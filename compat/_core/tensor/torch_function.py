@@ -432,7 +432,7 @@ def _overridable(value: Any, place: str, name: str) -> Any:
             return OverridableProperty(name, value)
         return _method(name, value) if isinstance(value, types.FunctionType) and names.of_method(name) else value
     if isinstance(value, types.FunctionType) and registry.is_operation(value, place, name):
-        return Overridable(value, names.of_function(place, name), types=name not in names.MODES_ONLY)
+        return Overridable(value, names.of_function(f"{place}.{name}"), types=name not in names.MODES_ONLY)
     return value
 
 

@@ -161,7 +161,20 @@ def _restore(self: Any, *exc: object) -> None:
         mode.grad = self.before
 
 
-class no_grad(_Guard):
+class _Enabled(_Guard):
+    """A guard that sets ``enabled``; with a function as argument, the decorated function."""
+
+    def __new__(cls, function: Any = None) -> Any:
+        self = super().__new__(cls)
+        return self if function is None else self(function)
+
+    def __enter__(self) -> None:
+        self.before = _set(bool(self.enabled))
+
+    __exit__ = _restore
+
+
+class no_grad(_Enabled):
     """Context in which operations are not recorded, and their results do not require grad; also a decorator.
 
     Example:
@@ -177,31 +190,13 @@ class no_grad(_Guard):
 
     enabled = False
 
-    def __new__(cls, function: Any = None) -> Any:
-        self = super().__new__(cls)
-        return self if function is None else self(function)
 
-    def __enter__(self) -> None:
-        self.before = _set(False)
-
-    __exit__ = _restore
-
-
-class enable_grad(_Guard):
+class enable_grad(_Enabled):
     """Context in which operations are recorded, also inside ``no_grad``; also a decorator."""
 
     __module__ = "compat.autograd.grad_mode"
 
     enabled = True
-
-    def __new__(cls, function: Any = None) -> Any:
-        self = super().__new__(cls)
-        return self if function is None else self(function)
-
-    def __enter__(self) -> None:
-        self.before = _set(True)
-
-    __exit__ = _restore
 
 
 class set_grad_enabled(_Guard):

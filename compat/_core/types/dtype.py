@@ -28,15 +28,8 @@ class dtype:
     """
 
     __slots__ = (
-        "_name",
-        "numpy",
-        "itemsize",
-        "category",
-        "is_floating_point",
-        "is_complex",
-        "_signed",
-        "scalar_name",
-    )
+        "_name", "numpy", "itemsize", "category", "is_floating_point", "is_complex", "_signed", "scalar_name",
+    )  # fmt: skip
     _name: str
     #: The NumPy dtype; None if neither NumPy nor XLA has arrays of it.
     numpy: Any
@@ -353,7 +346,19 @@ def of_number(value: Any) -> dtype:
 # ---------------------------------------------------------------- finfo, iinfo
 
 
-class finfo:
+class _Info:
+    """The limits of a dtype; equal for one dtype."""
+
+    dtype: str
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.dtype == self.dtype
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.dtype))
+
+
+class finfo(_Info):
     """Limits of a floating-point dtype: ``bits, eps, max, min, tiny, smallest_normal, resolution``.
 
     Example:
@@ -389,12 +394,6 @@ class finfo:
         names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
         return f"finfo({', '.join(f'{n}={getattr(self, n):g}' for n in names)}, dtype={self.dtype})"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, finfo) and other.dtype == self.dtype
-
-    def __hash__(self) -> int:
-        return hash(("finfo", self.dtype))
-
 
 def _limits(d: dtype) -> Any:
     if d is bfloat16 or d in FLOAT8:
@@ -404,7 +403,7 @@ def _limits(d: dtype) -> Any:
     return np.finfo(d.numpy)
 
 
-class iinfo:
+class iinfo(_Info):
     """Limits of an integer dtype: ``bits, max, min``.
 
     Example:
@@ -432,12 +431,6 @@ class iinfo:
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, iinfo) and other.dtype == self.dtype
-
-    def __hash__(self) -> int:
-        return hash(("iinfo", self.dtype))
 
 
 def _type_name(x: object) -> str:

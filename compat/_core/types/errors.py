@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import pickle
 import re
 import sys
 import warnings
@@ -157,25 +156,6 @@ def refusal(name: str, backend: str = "SparseCPU") -> NotImplementedError:
     return NotImplementedError(_NOT_FOR_BACKEND.format(name, backend))
 
 
-def check_cast(found: Dtype, wanted: Dtype) -> None:
-    """Checks that results of a dtype can be written into a tensor of another.
-
-    Raises:
-        RuntimeError: if the other's category is lower, in the order bool, integer, floating, complex.
-
-    Example:
-        >>> import compat as torch
-        >>> check_cast(torch.float64, torch.float32)
-        >>> check_cast(torch.float32, torch.int64)
-        Traceback (most recent call last):
-        RuntimeError: result type Float can't be cast to the desired output type Long
-    """
-    if found.category > wanted.category:
-        raise RuntimeError(
-            f"result type {found.scalar_name} can't be cast to the desired output type {wanted.scalar_name}"
-        )
-
-
 def wrap_dim(dim: int, ndim: int) -> int:
     """A dimension, counted from the left.
 
@@ -232,14 +212,6 @@ def wrong_combination(function: str, args: Sequence[Any], kwargs: dict[str, Any]
     """``linspace() received an invalid combination of arguments - got (int, int, float)``."""
     got = [type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in (kwargs or {}).items()]
     return TypeError(f"{function}() received an invalid combination of arguments - got ({', '.join(got)})")
-
-
-class CorruptFileError(RuntimeError, pickle.UnpicklingError):
-    """A damaged or inconsistent file; the message names it and the record in it."""
-
-
-class CorruptPickleError(CorruptFileError):
-    """A malformed pickle in such a file, or one with objects that a file may not contain."""
 
 
 def size_text(size: Sequence[Any]) -> str:

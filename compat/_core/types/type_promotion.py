@@ -132,6 +132,25 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     return not (to is bool_ and from_ is not bool_)
 
 
+def check_cast(found: dtype, wanted: dtype) -> None:
+    """Checks that results of a dtype can be written into a tensor of another.
+
+    Raises:
+        RuntimeError: if ``can_cast`` is False.
+
+    Example:
+        >>> import compat as torch
+        >>> check_cast(torch.float64, torch.float32)
+        >>> check_cast(torch.float32, torch.int64)
+        Traceback (most recent call last):
+        RuntimeError: result type Float can't be cast to the desired output type Long
+    """
+    if not can_cast(found, wanted):
+        raise RuntimeError(
+            f"result type {found.scalar_name} can't be cast to the desired output type {wanted.scalar_name}"
+        )
+
+
 def common_dtype(dimensioned: Collection[dtype], zero_dim: Collection[dtype], numbers: Collection[type]) -> dtype:
     """The common dtype of tensors with dimensions, zero-dimensional tensors and Python numbers (given as types)."""
     result = _promote_group(dimensioned)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from compat._core.dispatch.dispatch_mode import unwatched
+from compat._core.dispatch.overrides import unwatched
 from compat._core.memory.meta import on_meta, refused
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Gradients

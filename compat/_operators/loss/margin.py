@@ -11,8 +11,9 @@ from compat._core.operators.value_checks import values_of
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
-from compat._core.types.errors import check_cast, lacks, size_text
+from compat._core.types.errors import lacks, size_text
 from compat._core.types.scalar_conversion import fits
+from compat._core.types.type_promotion import check_cast
 from compat._operators.loss.pointwise import reduced, reduction_number
 from compat._operators.pointwise.declare import common
 from funcgrad import numpy as np

@@ -16,8 +16,8 @@ from compat._core.operators.value_checks import values_of
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
-from compat._core.types.errors import check_cast, lacks, warn
-from compat._core.types.type_promotion import promote_types
+from compat._core.types.errors import lacks, warn
+from compat._core.types.type_promotion import check_cast, promote_types
 from compat._operators.arguments import bools_argument, loss_arguments
 from compat._operators.loss.reduction_modes import legacy_reduction
 from compat._operators.pointwise.arithmetic import check_difference

@@ -16,6 +16,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import warn, wrong_argument
+from compat._core.types.type_promotion import check_cast
 from compat._operators import samplers
 from compat._operators.arguments import tensor_argument
 from compat._operators.create.factories import zeros
@@ -69,11 +70,7 @@ def _dropped(input: Any, p: float, train: bool, inplace: bool, feature: bool = F
         return input
     if p == 1:
         return _multiplied(input, zeros((), dtype=input.dtype), inplace)
-    if input.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(
-            f"result type {dtypes.get_default_dtype().scalar_name} can't be cast to the desired output type "
-            f"{input.dtype.scalar_name}"
-        )
+    check_cast(dtypes.get_default_dtype(), input.dtype)
     kind = np.dtype(input.dtype.numpy)
 
     def mask_of(draw: Any) -> Tensor:

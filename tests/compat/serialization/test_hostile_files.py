@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 import pytest
 
 import compat as torch
-from compat._core.types.errors import CorruptFileError
+from compat._serialization.errors import CorruptFileError
 
 FLOATS = struct.pack("<4f", 0, 1, 2, 3)
 

@@ -118,7 +118,16 @@ CPU = "'device': device(type='cpu'), 'pin_memory': False"
         (lambda x, out: torch.ones_like(x), ["aten.ones_like.default [(2, 2)] {'pin_memory': False}"]),
         (lambda x, out: torch.zeros(2, 2, out=out), ["aten.zeros.out [[2, 2]] {'out': (2, 2)}"]),
         (lambda x, out: out.uniform_(), ["aten.uniform_.default [(2, 2)] {}"]),
-        (lambda x, out: x.new_zeros(2), ["aten.new_zeros.default [(2, 2), [2]] {}"]),
+        (lambda x, out: x.new_zeros(2), ["aten.new_zeros.default [(2, 2), [2]] {'pin_memory': False}"]),
+        (
+            lambda x, out: x.new_empty_strided((2,), (1,)),
+            ["aten.new_empty_strided.default [(2, 2), [2], [1]] {'pin_memory': False}"],
+        ),
+        (
+            lambda x, out: torch.randint_like(x, 1, 3),
+            ["aten.randint_like.low_dtype [(2, 2), 1, 3] {'pin_memory': False}"],
+        ),
+        (lambda x, out: torch.randint(3, (2,)), [f"aten.randint.default [3, [2]] {{{CPU}}}"]),
         (lambda x, out: x.nonzero(), ["aten.nonzero.default [(2, 2)] {}"]),
     ],
 )  # fmt: skip
