@@ -157,7 +157,6 @@ class Walk:
 
     def _saved(self, saved: Sequence[Any], key: list[Any]) -> bool:
         """Collects a node's saved values; False if the engine must unpack them or raise an error."""
-        places, buffers, note = self._places, self.buffers, key.append
         for entry in saved:
             if type(entry) is tuple:
                 t, version = entry
@@ -171,17 +170,11 @@ class Walk:
                 if entry.counter.version != entry.version:
                     return False
             elif entry is None:
-                note(None)
+                key.append(None)
                 continue
             else:
                 return False
-            buffer = storage.buffer
-            place = places.get(id(buffer))
-            if place is None:
-                place = places[id(buffer)] = len(buffers)
-                buffers.append(buffer)
-            note(layout)
-            note(place)
+            key += (layout, self._buffer(storage.buffer))
         return True
 
     def _leaf(self, node: Any, key: list[Any]) -> bool:

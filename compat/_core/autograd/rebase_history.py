@@ -20,7 +20,7 @@ from compat._core.memory.numpy_storage import rejoin
 from compat._core.memory.strides import Layout
 from compat._core.tensor.autograd_state import View
 from compat._core.tensor.registry import names_of
-from compat._core.tensor.tensor import Tensor, regenerate, set_regenerate
+from compat._core.tensor.tensor import Tensor, set_regenerate
 from compat._core.transforms.grad_mode import mode, next_sequence
 from compat._core.transforms.logical_strides import seen_at
 from compat._core.types.dtype import dtype as Dtype
@@ -116,7 +116,7 @@ def rebase(t: Tensor, node: Node, nr: int = 0) -> None:
     base = view.base
     rejoin(t)
     set_history(base, CopySlices(base, t, node), 0)
-    regenerate(t)
+    _regenerate(t)
     comes_from(node, t)  # the node is not in the graph itself
     if t._counter_ is not None:
         view.version = t._counter_.version

@@ -36,14 +36,20 @@ def publish_methods(function: Callable[..., Any], names: Iterable[str], checked:
         checked: whether the arguments are checked before the call, since the function accepts any.
     """
     for name in names:
-        publish(_with_call_errors(function, name, checked), name)
+        publish(with_call_errors(function, name, checked), name)
 
 
-def _with_call_errors(function: Callable[..., Any], where: str, checked: bool = False) -> Callable[..., Any]:
+def with_call_errors(
+    function: Callable[..., Any],
+    where: str,
+    checked: bool = False,
+    into: Callable[[Any, tuple, dict[str, Any]], Any] | None = None,
+) -> Callable[..., Any]:
     """A function that checks its arguments when it has failed; funcgrad's arrays among them become tensors.
 
     Args:
         checked: whether it checks them before the call.
+        into: runs a call with an argument ``out``: ``(out, args, kwargs)``.
     """
     skip = where.startswith("Tensor.")
     first = checked or where.endswith("_")  # in-place functions must not fail halfway
@@ -55,10 +61,14 @@ def _with_call_errors(function: Callable[..., Any], where: str, checked: bool = 
             again = mixed(args, kwargs)
             if again is not None:
                 return method(*again[0], **again[1])
-        problem = call_error(where, args[skip:], kwargs) if checked else None
-        if problem is not None:
-            raise problem
+            problem = call_error(where, args[skip:], kwargs) if checked else None
+            if problem is not None:
+                raise problem
         try:
+            if into is not None and "out" in kwargs:
+                given = kwargs.copy()
+                out = given.pop("out")
+                return method(*args, **given) if out is None else into(out, args, given)
             if casts and mode.autocast is not None:
                 return dispatch_function(where, method, function, args, kwargs)
             return function(*args, **kwargs)
@@ -240,7 +250,7 @@ def _published_with_call_errors(function: Any, place: str, name: str) -> Any:
     if place == "nn.functional" and name in _OF_TORCH and of_torch.loaded_under(name) is function:
         return of_torch[name]
     where = f"{place}.{name}"
-    said = _with_call_errors(function, where, function in _CHECKED_FIRST)
+    said = with_call_errors(function, where, function in _CHECKED_FIRST)
     said.__module__, said.__qualname__ = "compat" if place == "torch" else f"compat.{place}", name
     return said
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable
 from inspect import signature
 from typing import Any, Literal
 
-from compat._core.dispatch.dispatcher import dispatch_function, through_layers
+from compat._core.dispatch.dispatcher import SEEN
 from compat._core.operators.call_errors import (
     checked_first,
     has_call_errors,
-    instead,
     of_tensors,
     publish_methods,
+    with_call_errors,
 )
 from compat._core.operators.declaration import OpDeclarationError
 from compat._core.operators.out import check_dtype, resize_out
-from compat._core.schema.autocast_rules import rule_of
 from compat._core.schema.overload import carry, overloads
 from compat._core.tensor.registry import named, publish
 from compat._core.tensor.tensor import Tensor
@@ -80,8 +78,7 @@ def composite(
         written = bool(out) or "out" in signature(function, follow_wrapped=False).parameters
         for name in every:
             carry(named(name), overloads(schemas, written and name in others, without_out))
-        place, _, name = every[0].rpartition(".")
-        return through_layers(given, place, name)
+        return named(every[0]) if every[0] in SEEN else given
 
     return declare
 
@@ -93,23 +90,6 @@ def _takes_its_own(result: Tensor, out: Tensor, operands: Any) -> None:
 def _with_out(function: Callable[..., Any], takes: Callable[..., None], where: str, last: str) -> Callable[..., Any]:
     """The public function at an address, with an argument ``out``."""
     name = function.__name__
-    casts = rule_of(where) is not None
-
-    @functools.wraps(function)
-    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        try:
-            if out is not None:
-                return into(out, args, kwargs)
-            if casts and mode.autocast is not None:
-                return dispatch_function(where, call, function, args, kwargs)
-            return function(*args, **kwargs)
-        except Exception as error:
-            found = instead(error, function, where, args, kwargs if out is None else kwargs | {"out": out})
-            if found is None:
-                raise
-        if isinstance(found, TypeError):
-            raise found
-        return call(*found[0], **found[1])
 
     def into(out: Any, args: tuple, kwargs: dict[str, Any]) -> Tensor:
         if not isinstance(out, Tensor):
@@ -131,4 +111,4 @@ def _with_out(function: Callable[..., Any], takes: Callable[..., None], where: s
             out.copy_(result)
         return out
 
-    return has_call_errors(call)
+    return has_call_errors(with_call_errors(function, where, into=into))

@@ -462,11 +462,6 @@ def set_regenerate(function: Callable[[Tensor], None]) -> None:
     _regenerate = function
 
 
-def regenerate(t: Tensor) -> None:
-    """Gives a view a ``grad_fn`` that views the present value of its base."""
-    _regenerate(t)
-
-
 def sync(t: Tensor) -> None:
     """Updates a tensor that shares memory after in-place changes through other views."""
     # Called for operands of every operation; there is nearly always nothing to do.

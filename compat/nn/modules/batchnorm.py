@@ -47,7 +47,7 @@ class _NormBase(Module):
         self.affine = affine
         self.track_running_stats = track_running_stats
         for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            self.register_parameter(name, Parameter(empty((num_features,), device, dtype)) if wanted else None)
+            self.register_parameter(name, Parameter(empty(num_features, device, dtype)) if wanted else None)
         tracked = track_running_stats
         self.register_buffer("running_mean", filled((num_features,), 0, device, dtype) if tracked else None)
         self.register_buffer("running_var", filled((num_features,), 1, device, dtype) if tracked else None)

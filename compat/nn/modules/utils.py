@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import update_wrapper
 from itertools import repeat
 from types import FunctionType
@@ -47,9 +47,9 @@ def tensor_type(t: Tensor) -> str:
     return str(t.type())
 
 
-def empty(size: Iterable[int], device: Any = None, dtype: Any = None) -> Tensor:
+def empty(size: Sequence[int] | int, device: Any = None, dtype: Any = None) -> Tensor:
     """An uninitialized contiguous tensor."""
-    return factories.empty(tuple(size), device=device, dtype=dtype)
+    return factories.empty(size, device=device, dtype=dtype)
 
 
 _TO = (
