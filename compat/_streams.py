@@ -29,6 +29,26 @@ class Stream(cpu.Stream):
         """Waits until all work is done."""
         _wait(self.device)
 
+    def query(self) -> bool:
+        """Whether all work is done; waits for it."""
+        self.synchronize()
+        return True
+
+    def record_event(self, event: Any = None) -> Any:
+        """Records an event, by default a new one; returns it."""
+        event = self._new_event() if event is None else event
+        event.record(self)
+        return event
+
+    def _new_event(self) -> Any:
+        return Event(self.device)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and self.device == other.device
+
+    def __hash__(self) -> int:
+        return hash(self.device)
+
 
 class Event(cpu.Event):
     """A marker in a queue.
@@ -62,6 +82,11 @@ class Event(cpu.Event):
     def synchronize(self) -> None:
         """Waits until the work before the marker is done."""
         _wait(self.device)
+
+    def query(self) -> bool:
+        """Whether the work before the marker is done; waits for it."""
+        self.synchronize()
+        return True
 
     def elapsed_time(self, end_event: Event) -> float:
         """The milliseconds from this event to another one.

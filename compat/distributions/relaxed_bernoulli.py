@@ -45,7 +45,28 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
         return self.temperature.log() + off - 2 * off.exp().log1p()
 
 
-class RelaxedBernoulli(TransformedDistribution):
+class Relaxed(TransformedDistribution):
+    """A transformed distribution with a temperature, probabilities and their logarithms or log odds."""
+
+    has_rsample = True
+
+    @property
+    def temperature(self) -> Any:
+        """The temperature of the relaxation."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Any:
+        """The log odds, or log probabilities, (..., categories)."""
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Any:
+        """The probabilities."""
+        return self.base_dist.probs
+
+
+class RelaxedBernoulli(Relaxed):
     """A differentiable relaxation of ``Bernoulli``: samples between 0 and 1 that approach 0 and 1 at low temperatures.
 
     Source: C. J. Maddison et al., "The concrete distribution", ICLR 2017; E. Jang et al., "Categorical
@@ -63,24 +84,8 @@ class RelaxedBernoulli(TransformedDistribution):
 
     arg_constraints: ClassVar[Any] = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
-    has_rsample = True
     _stored_ = ()
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         base = LogitRelaxedBernoulli(temperature, probs, logits)
         super().__init__(base, SigmoidTransform(), validate_args=validate_args)
-
-    @property
-    def temperature(self) -> Any:
-        """The temperature of the relaxation."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Any:
-        """The log odds."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Any:
-        """The probabilities of 1."""
-        return self.base_dist.probs

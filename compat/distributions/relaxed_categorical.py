@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.categorical import Categorical, OfCategorical
-from compat.distributions.transformed_distribution import TransformedDistribution
+from compat.distributions.relaxed_bernoulli import Relaxed
 from compat.distributions.transforms import ExpTransform
 from compat.distributions.utils import broadcast_all, clamp_probs
 
@@ -46,7 +46,7 @@ class ExpRelaxedCategorical(OfCategorical):
         return (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1) + scale
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(Relaxed):
     """A differentiable relaxation of ``OneHotCategorical``: probability vectors that approach one-hot at low
     temperatures.
 
@@ -64,24 +64,8 @@ class RelaxedOneHotCategorical(TransformedDistribution):
 
     arg_constraints: ClassVar[Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
-    has_rsample = True
     _stored_ = ()
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
-
-    @property
-    def temperature(self) -> Any:
-        """The temperature of the relaxation."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Any:
-        """The log probabilities, (..., categories)."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Any:
-        """The probabilities, (..., categories)."""
-        return self.base_dist.probs

@@ -16,7 +16,7 @@ from compat._core.dispatch.layout_tensor import rules_of
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, from_array
 from compat._core.transforms.grad_mode import enable_grad, mode
-from compat._core.types.errors import size_text
+from compat._core.types.errors import size_text, wrap_dim
 from compat._core.types.type_promotion import promote_types
 from compat._operators.sparse.compressed import CompressedTensor, as_layout, empty
 from compat._operators.sparse.conversion import Gradients, coalesce, elements_at, values, with_elements
@@ -38,6 +38,12 @@ sparse_rule = rules_of(SparseTensor, CompressedTensor)
 _ADDS_DENSE = "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
 
 # ---------------------------------------------------------------- one operand
+
+
+@sparse_rule("unbind")
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """The slices at each index of a dimension."""
+    return tuple(input.select(dim, i) for i in range(input.shape[wrap_dim(dim, input.dim())]))
 
 
 #: Parts of names of nodes that differ from those of functions.

@@ -94,12 +94,6 @@ def select(input: CompressedTensor, dim: int, index: Any) -> Tensor:
     return pulled("SelectBackward0", result, [input], pull, dim=dim, index=index, self_sym_sizes=shape)
 
 
-@rule("unbind")
-def unbind(input: CompressedTensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """The slices at each index of a dimension."""
-    return tuple(select(input, dim, i) for i in range(input.shape[wrap_dim(dim, input.dim())]))
-
-
 @rule("fill")
 def fill(input: CompressedTensor, value: Any) -> Tensor:
     """One number at the same positions."""

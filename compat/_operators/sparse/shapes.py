@@ -207,12 +207,6 @@ def _selected(t: SparseTensor, dim: int, index: np.ndarray, size: Sequence[int])
     return sparse(from_array(np.stack(rows)), t.elements.index_select(0, from_array(kept)), size, False)
 
 
-@rule("unbind")
-def unbind(input: SparseTensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """The slices at each index of a dimension."""
-    return tuple(select(input, dim, i) for i in range(input.shape[wrap_dim(dim, input.dim())]))
-
-
 # ---------------------------------------------------------------- concatenation
 
 

@@ -131,3 +131,11 @@ def test_work_and_memory_are_proportional_to_the_stored_elements() -> None:
     x = torch.ones(n, 4, requires_grad=True)
     (ring @ x).sum().backward()
     assert x.grad.sum().item() == 2 * n and (ring @ ring)._nnz() == n
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+def test_unbind_is_that_of_the_dense_tensor(layout: Any) -> None:
+    x = _dense(2, 3)
+    for dim in (0, -1):
+        found = x.to_sparse(layout=layout).unbind(dim)
+        assert [t.to_dense().tolist() for t in found] == [t.tolist() for t in x.unbind(dim)]

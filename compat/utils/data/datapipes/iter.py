@@ -106,12 +106,8 @@ class Batcher(IterDataPipe):
     def __init__(self, datapipe: Any, batch_size: int, drop_last: bool = False, wrapper_class: Any = DataChunk):
         if batch_size <= 0:
             raise AssertionError("Batch size is required to be larger than 0!")
-        self.datapipe, self.batch_size, self.drop_last, self.wrapper_class = (
-            datapipe,
-            batch_size,
-            drop_last,
-            wrapper_class,
-        )
+        self.datapipe, self.batch_size = datapipe, batch_size
+        self.drop_last, self.wrapper_class = drop_last, wrapper_class
 
     def __iter__(self) -> Iterator[Any]:
         samples = iter(self.datapipe)
