@@ -25,28 +25,18 @@ def record_stack(node: Any) -> None:
 
 def warn_with_stack(node: Any) -> None:
     """Warns with the stack of the failed node's forward operation, and of its parents' in double backward."""
-    stack = node.metadata.get("traceback_")
-    if stack is None:
-        _warn(
-            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during "
-            "forward pass for more information."
-        )
-        return
-    _warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(stack)}")
-    parent = node.metadata.get("parent_")
-    while parent is not None:
-        stack = parent.metadata.get("traceback_")
+    said, what = "Error detected in", "caused the error"
+    while node is not None:
+        said, stack = f"{said} {node.name()}.", node.metadata.get("traceback_")
         if stack is None:
             _warn(
-                "\n\nPrevious calculation was induced by " + parent.name() + ". No forward pass information "
-                "available. Enable detect anomaly during forward pass for more information."
+                f"{said} No forward pass information available. Enable detect anomaly during forward pass for more "
+                "information."
             )
             return
-        _warn(
-            f"\n\nPrevious calculation was induced by {parent.name()}. Traceback of forward call that induced the "
-            f"previous calculation:\n{''.join(stack)}"
-        )
-        parent = parent.metadata.get("parent_")
+        _warn(f"{said} Traceback of forward call that {what}:\n{''.join(stack)}")
+        said, what = "\n\nPrevious calculation was induced by", "induced the previous calculation"
+        node = node.metadata.get("parent_")
 
 
 def _warn(text: str) -> None:

@@ -65,7 +65,7 @@ def primal_of(x: Any, interpreter: Duals) -> Any:
     return x.primal if isinstance(x, ForwardTracer) and x.interpreter is interpreter else x
 
 
-class DualStorage(UntypedStorage):
+class DualStorage(level_stack.IndirectStorage):
     """The storage of a dual tensor, over the memory of its primal and its tangent.
 
     Attributes:
@@ -87,16 +87,11 @@ class DualStorage(UntypedStorage):
         self.base = self.layout.base
         self.version, self.born = 0, primal._storage_.born
 
-    @property
-    def buffer(self) -> Any:
+    def read(self) -> Any:
         primal = strided_access.write(None, self.layout, 0, _elements(self.primal))
         if not self.duals.open:
             return primal
         return ForwardTracer(self.duals, primal, strided_access.write(None, self.layout, 0, _elements(self.tangent)))
-
-    @buffer.setter
-    def buffer(self, new: Any) -> None:
-        self.write(new)
 
     def write(self, buffer: Any) -> None:
         """Writes new elements into both tensors."""
@@ -134,16 +129,11 @@ class DetachedDual(level_stack.DetachedStorage):
         self.tangent: Any = None
         self.duals = duals
 
-    @property
-    def buffer(self) -> Any:
-        primal = super().buffer
+    def read(self) -> Any:
+        primal = super().read()
         return (
             ForwardTracer(self.duals, primal, self.tangent) if self.duals.open and self.tangent is not None else primal
         )
-
-    @buffer.setter
-    def buffer(self, new: Any) -> None:
-        self.write(new)
 
     def write(self, buffer: Any) -> None:
         """Writes new elements into the memory, and stores their tangent."""

@@ -71,19 +71,16 @@ def _checked(hook: Any, new: Any, old: Tensor | None) -> Tensor:
         raise RuntimeError("can't replace a None gradient with a non-None value")
     if not isinstance(new, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
-    if old is not None and new.shape != old.shape:
+    if new.shape != old.shape:
         raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
-    if old is not None and new.dtype is not old.dtype:
+    if new.dtype is not old.dtype:
         raise RuntimeError(f"hook '{_name(hook)}' has changed the type of value (was {old.type()} got {new.type()})")
     return new
 
 
 def _retain(tensor: Tensor, grad: Any) -> None:
     meta = autograd_of(tensor)
-    if meta.grad is None:
-        meta.grad = grad if mode.grad else grad.clone()
-    else:
-        meta.grad = meta.grad + grad
+    meta.grad = meta.grad + grad if meta.grad is not None else grad if mode.grad else grad.clone()
 
 
 def run_pre_hooks(hooks: Hooks, grads: Grads) -> Grads:

@@ -20,7 +20,7 @@ from compat._core.memory.numpy_storage import rejoin
 from compat._core.memory.strides import Layout
 from compat._core.tensor.autograd_state import View
 from compat._core.tensor.registry import names_of
-from compat._core.tensor.tensor import Tensor, set_regenerate
+from compat._core.tensor.tensor import Tensor, later
 from compat._core.transforms.grad_mode import mode, next_sequence
 from compat._core.transforms.logical_strides import seen_at
 from compat._core.types.dtype import dtype as Dtype
@@ -233,4 +233,4 @@ def _regenerate(t: Tensor) -> None:
     set_history(t, made._node_, 0)
 
 
-set_regenerate(_regenerate)
+later.regenerate = _regenerate

@@ -22,6 +22,7 @@ from compat._core.tensor.registry import named, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import tensors_in
 from compat._core.transforms.grad_mode import mode, no_grad
+from compat._core.types.errors import recorded_out
 
 #: The last arguments in the schemas of factories.
 OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
@@ -94,18 +95,13 @@ def _with_out(function: Callable[..., Any], takes: Callable[..., None], where: s
     def into(out: Any, args: tuple, kwargs: dict[str, Any]) -> Tensor:
         if not isinstance(out, Tensor):
             raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-        refused = None
-        if mode.grad and any(t.requires_grad for t in tensors_in([out, args, kwargs])):
-            refused = RuntimeError(
-                f"{last or name}(): functions with out=... arguments don't support automatic differentiation, but one "
-                "of the arguments requires grad."
-            )
-        if refused is not None and not last:
-            raise refused
+        refused = mode.grad and any(t.requires_grad for t in tensors_in([out, args, kwargs]))
+        if refused and not last:
+            raise recorded_out(name)
         with no_grad():
             result = function(*args, **kwargs)
-            if refused is not None:
-                raise refused
+            if refused:
+                raise recorded_out(last)
             takes(result, out, args)
             resize_out(out, tuple(result.shape))
             out.copy_(result)

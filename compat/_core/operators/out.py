@@ -16,7 +16,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.transforms import level_stack, vmap_checks
 from compat._core.transforms.grad_mode import mode, no_grad
 from compat._core.types import dtype as dtypes
-from compat._core.types.errors import cpp_name, warn
+from compat._core.types.errors import cpp_name, dual_out, recorded_out, warn
 from compat._core.types.structseq import return_type
 from compat._core.types.type_promotion import check_cast
 
@@ -69,14 +69,9 @@ def _check_derivatives(op: Any, args: Sequence[Any], outs: Sequence[Tensor]) -> 
     if level_stack.state.levels:
         vmap_checks.check_out(op.name, tensors)
     if mode.grad and any(t.requires_grad for t in tensors):
-        raise RuntimeError(
-            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of "
-            "the arguments requires grad."
-        )
+        raise recorded_out(op.name)
     if level_stack.state.duals is not None and any(map(is_dual, tensors)):
-        raise NotImplementedError(
-            f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"
-        )
+        raise dual_out(op.name)
 
 
 def _in_dtype_of(op: Any, args: Sequence[Any], out: Tensor) -> list[Any]:

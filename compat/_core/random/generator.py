@@ -20,15 +20,9 @@ from compat._core.types.device import device as Device
 watchers: list[Callable[[], None]] = []
 
 __all__ = [
-    "default_generator",
-    "fork_rng",
-    "get_rng_state",
-    "initial_seed",
-    "manual_seed",
-    "seed",
-    "set_rng_state",
+    "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",
     "watchers",
-]
+]  # fmt: skip
 
 
 class Generator:

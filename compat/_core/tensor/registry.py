@@ -12,7 +12,7 @@ from importlib.resources import files
 from types import FunctionType
 from typing import Any
 
-from compat._core.tensor.tensor import Tensor, set_constructor
+from compat._core.tensor.tensor import Tensor, later
 
 _PACKAGE = __name__.partition(".")[0]
 #: The packages of the modules that make the functions of operators.
@@ -283,5 +283,5 @@ def _construct(args: tuple, named: dict[str, Any]) -> Tensor:
     return made
 
 
-set_constructor(_construct)
+later.construct = _construct
 index(_PACKAGE)

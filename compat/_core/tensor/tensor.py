@@ -44,6 +44,23 @@ _new = object.__new__
 STATE = ("_storage_", "_layout_", "_offset_", "_counter_", "_rg_", "_node_", "_nr_", "_view_", "_autograd_state_")
 
 
+class _Later:
+    """Functions of modules that import this one, which set them.
+
+    Attributes:
+        construct: ``torch.Tensor(*args, **named)``.
+        subclassed: called with each defined subclass of ``Tensor``.
+        regenerate: gives a view its new ``grad_fn`` after its base was written in place.
+    """
+
+    construct: Callable[[tuple, dict[str, Any]], Tensor]
+    subclassed: Callable[[type], None] = staticmethod(lambda cls: None)
+    regenerate: Callable[[Tensor], None]
+
+
+later = _Later()
+
+
 class Tensor:
     """A multi-dimensional array of one dtype that can record the operations on it for backward.
 
@@ -99,14 +116,11 @@ class Tensor:
         super().__init_subclass__(**more)
         if "_shown_as_" not in cls.__dict__:
             cls._shown_as_ = cls.__name__
-        _subclassed(cls)
+        later.subclassed(cls)
 
     def __new__(cls, *args: Any, **named: Any) -> Any:
         # The legacy constructor, torch.Tensor(2, 3) or torch.Tensor([1.0]); compat itself uses `wrap`.
-        if _construct is None:
-            getattr(cls, "new")  # noqa: B009 - imports the module that calls set_constructor
-        assert _construct is not None
-        made = _construct(args, named)
+        made = later.construct(args, named)
         return made if cls is Tensor else made._of_class_(cls)
 
     # ---------------------------------------------------------------- properties
@@ -435,31 +449,7 @@ def autograd_of(t: Tensor) -> Autograd:
     return t._autograd_state_
 
 
-_construct: Callable[[tuple, dict[str, Any]], Tensor] | None = None
-_subclassed: Callable[[type], None] = lambda cls: None
-
-
-def set_subclass_hook(function: Callable[[type], None]) -> None:
-    """Sets a function that is called with each defined subclass of ``Tensor``."""
-    global _subclassed
-    _subclassed = function
-
-
-def set_constructor(function: Callable[[tuple, dict[str, Any]], Tensor]) -> None:
-    """Sets the function behind ``torch.Tensor(...)``."""
-    global _construct
-    _construct = function
-
-
 # ---------------------------------------------------------------- views after in-place operations
-
-_regenerate: Callable[[Tensor], None]
-
-
-def set_regenerate(function: Callable[[Tensor], None]) -> None:
-    """Sets the function that gives a view its new ``grad_fn`` after its base was written in place."""
-    global _regenerate
-    _regenerate = function
 
 
 def sync(t: Tensor) -> None:
@@ -498,7 +488,7 @@ def renew(t: Tensor) -> None:
     view = t._view_
     if view is None or view.base is None or not t._rg_ or t._counter_ is None or view.version == t._counter_.version:
         return
-    _regenerate(t)
+    later.regenerate(t)
     view.version = t._counter_.version
 
 

@@ -28,7 +28,7 @@ from typing import Any
 
 from compat._core.tensor import overridable_names as names
 from compat._core.tensor import registry
-from compat._core.tensor.tensor import Tensor, set_subclass_hook
+from compat._core.tensor.tensor import Tensor, later
 from compat._core.types.errors import warn
 
 
@@ -486,7 +486,7 @@ def _subclass_defined(cls: type) -> None:
         enable()
 
 
-set_subclass_hook(_subclass_defined)
+later.subclassed = _subclass_defined
 
 # ---------------------------------------------------------------- modes
 

@@ -188,7 +188,18 @@ def rewritten(old: Any, new: Any) -> Any:
     return new
 
 
-class DetachedStorage(UntypedStorage):
+class IndirectStorage(UntypedStorage):
+    """A storage without a buffer of its own: ``read`` and ``write`` those of others."""
+
+    __slots__ = ()
+    buffer = property(lambda self: self.read(), lambda self, new: self.write(new))
+
+    def read(self) -> Any:
+        """The present contents."""
+        raise NotImplementedError
+
+
+class DetachedStorage(IndirectStorage):
     """A view of another storage without derivatives: reads drop them, and writes keep those of the memory.
 
     Attributes:
@@ -207,16 +218,11 @@ class DetachedStorage(UntypedStorage):
         if state.levels:
             state.levels[-1].detached.append(weakref.ref(self))
 
-    @property
-    def buffer(self) -> Any:
+    def read(self) -> Any:
         x = _outlived(runtime.ready(self.under.buffer))
         if not isinstance(x, Tracer):
             return x
         return stop_gradient(x) if self.forward else hold_backward(x)
-
-    @buffer.setter
-    def buffer(self, new: Any) -> None:
-        self.write(new)
 
     def write(self, buffer: Any) -> None:
         """Puts new elements into the memory."""
@@ -265,14 +271,9 @@ class Beneath(DetachedStorage):
     def __init__(self, under: UntypedStorage):
         super().__init__(under, True)
 
-    @property
-    def buffer(self) -> Any:
+    def read(self) -> Any:
         x = _outlived(runtime.ready(self.under.buffer))
         return x.underlying() if isinstance(x, ForwardTracer | ReverseTracer) else x
-
-    @buffer.setter
-    def buffer(self, new: Any) -> None:
-        self.write(new)
 
     def write(self, buffer: Any) -> None:
         """Puts new elements into the memory."""

@@ -14,6 +14,7 @@ from compat._core.memory.meta import Unknown, check_values, refused
 from compat._core.transforms.grad_mode import mode
 from compat._core.transforms.identities import per_batch_element
 from compat._core.transforms.level_stack import DetachedStorage, Level, state
+from compat._core.types.errors import dual_out, recorded_out
 from funcgrad import runtime
 from funcgrad.core import tracing
 from funcgrad.core.callers import OWN, Api
@@ -110,14 +111,9 @@ def check_out(name: str, tensors: Sequence[Any]) -> None:
     """
     kinds = [[entered.kind for entered in followers(t._storage_.buffer)] for t in tensors if t._storage_.base.traced]
     if mode.grad and any("grad" in found for found in kinds):
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-            "arguments requires grad."
-        )
+        raise recorded_out(name)
     if any("jvp" in found for found in kinds):
-        raise NotImplementedError(
-            f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"
-        )
+        raise dual_out(name)
 
 
 def mapping() -> bool:

@@ -199,6 +199,21 @@ def type_name(x: object) -> str:
     return f"{type(x).__module__}.{name}" if type(x).__module__ == "numpy" else name
 
 
+def recorded_out(name: str) -> RuntimeError:
+    """The error for a call with ``out`` whose derivative would be lost."""
+    return RuntimeError(
+        f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+        "requires grad."
+    )
+
+
+def dual_out(name: str) -> NotImplementedError:
+    """The same in forward mode."""
+    return NotImplementedError(
+        f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"
+    )
+
+
 OTHER_KIND = "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
 
 

@@ -37,13 +37,8 @@ def return_type(name: str, fields: tuple[str, ...]) -> type:
     if found is None:
         namespace: dict[str, Any] = {f: property(itemgetter(i)) for i, f in enumerate(fields)}
         doc = f"The results of ``{name.removesuffix('_out')}``: {', '.join(fields)}."
-        namespace |= {
-            "__slots__": (),
-            "_fields": fields,
-            "n_fields": len(fields),
-            "__doc__": doc,
-            "__module__": "torch.return_types",
-        }
+        about = {"_fields": fields, "n_fields": len(fields), "__doc__": doc, "__module__": "torch.return_types"}
+        namespace |= {"__slots__": (), **about}
         found = _types[name] = type(name, (_Named,), namespace)
     return found
 

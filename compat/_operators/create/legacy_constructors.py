@@ -10,7 +10,7 @@ import numpy as np
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.typed_storage import TypedStorage
 from compat._core.tensor.registry import function, names_of, publish
-from compat._core.tensor.tensor import Tensor, set_constructor
+from compat._core.tensor.tensor import Tensor, later
 from compat._core.types import dtype as dtypes
 from compat._core.types.device import CPU
 from compat._core.types.device import device as Device
@@ -179,7 +179,7 @@ _CONSTRUCTORS: dict[str, Callable[[Any, _Wanted], Tensor]] = {
     "size": _of_size, "data": _of_data, "other": _of_tensor, "storage": _of_storage,
 }  # fmt: skip
 
-set_constructor(lambda args, named: construct(_Wanted(dtypes.get_default_dtype(), exact=False), args, named))
+later.construct = lambda args, named: construct(_Wanted(dtypes.get_default_dtype(), exact=False), args, named)
 
 
 @function("Tensor.new")
