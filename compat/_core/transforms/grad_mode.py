@@ -58,7 +58,7 @@ def is_grad_enabled() -> bool:
     return mode.told if mode.inference else bool(mode.grad)
 
 
-def _set(enabled: bool) -> bool:
+def _set(enabled: bool | None) -> bool:
     """Sets whether operations are recorded; returns the previous setting."""
     before = is_grad_enabled()
     if mode.inference:
@@ -169,7 +169,7 @@ class _Enabled(_Guard):
         return self if function is None else self(function)
 
     def __enter__(self) -> None:
-        self.before = _set(bool(self.enabled))
+        self.before = _set(self.enabled)
 
     __exit__ = _restore
 
