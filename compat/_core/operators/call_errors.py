@@ -54,7 +54,6 @@ def with_call_errors(
     skip = where.startswith("Tensor.")
     first = checked or where.endswith("_")  # in-place functions must not fail halfway
     casts = rule_of(where) is not None
-    plain = into is None and not casts
 
     @wraps(function)
     def method(*args: Any, **kwargs: Any) -> Any:
@@ -66,9 +65,7 @@ def with_call_errors(
             if problem is not None:
                 raise problem
         try:
-            if plain:
-                return function(*args, **kwargs)
-            if into is not None and "out" in kwargs:
+            if kwargs and into is not None and "out" in kwargs:
                 given = kwargs.copy()
                 out = given.pop("out")
                 return method(*args, **given) if out is None else into(out, args, given)
