@@ -213,16 +213,14 @@ def value_of(buffer: Any) -> Any:
     """As ``ready``, or a read-only NumPy array if the NumPy backend computed it."""
     if buffer.__class__ is not Deferred:
         return buffer
-    try:
+    if hasattr(buffer, "value"):
         return buffer.value
-    except AttributeError:
-        let_go()
-        if not run_alone(buffer):
-            flush()
-    try:
+    let_go()
+    if not run_alone(buffer):
+        flush()
+    if hasattr(buffer, "value"):
         return buffer.value
-    except AttributeError:
-        flush_all()
+    flush_all()
     error = getattr(buffer, "error", None)
     if error is not None:
         raise error.with_traceback(None)

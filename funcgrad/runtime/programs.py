@@ -302,21 +302,25 @@ def _counts(values: Sequence[Any]) -> list[int]:
 (_ALONE,) = _counts([np.empty(0)])
 
 
-def lasting(values: Sequence[Any]) -> Sequence[Any]:
+def lasting(values: Sequence[Any]) -> list[Any]:
     """Results of ``Executable.now`` to be kept: buffers, and small read-only NumPy arrays."""
     counts = _counts(values)
-    found = list(values)
-    for i, value in enumerate(found):
-        if value.__class__ is np.ndarray:
-            if counts[i] == _ALONE and value.flags.owndata and value.nbytes <= SMALL:
-                value.flags.writeable = False  # of which there is no view either
-                continue
-            if counts[i] == _ALONE and is_aligned(value):
-                found[i] = adopted(value)
-                continue
-            small = _small(value)
-            found[i] = copied(value) if small is None else small
-    return found
+    return [kept(x, n == _ALONE) if x.__class__ is np.ndarray else x for x, n in zip(values, counts)]
+
+
+def kept(value: np.ndarray, alone: bool) -> Any:
+    """An array to be kept.
+
+    Args:
+        alone: whether nothing else references it.
+    """
+    if alone and value.base is None and value.nbytes <= SMALL:
+        value.setflags(write=False)
+        return value
+    if alone and is_aligned(value):
+        return adopted(value)
+    small = _small(value)
+    return copied(value) if small is None else small
 
 
 def on_host(array: np.ndarray) -> Any:

@@ -11,6 +11,8 @@ operations could run one by one is lost. ``Timeline`` says when the compiler wil
 
 from __future__ import annotations
 
+from math import inf
+
 from funcgrad.runtime.deferred import settings
 
 #: A window is compiled at this occurrence at the latest, if that saves anything: estimates may be wrong.
@@ -91,3 +93,8 @@ def due(seen: int, saves: float, cost: float) -> bool:
     """
     enough = (seen - 1) * saves >= settings.patience * cost * unamortized.factor()
     return seen > 1 and (enough or (saves > 0 and seen >= LAST))
+
+
+def earliest(saves: float, cost: float) -> float:
+    """The occurrence before which ``due`` is false for the same savings and costs, whatever else is compiled."""
+    return min(LAST, 1 + settings.patience * cost / saves) if saves > 0 else inf

@@ -1,8 +1,8 @@
 // The C twin of run() (sequence.py): the same operations in the same order, by the same functions of NumPy.
 #include "slots.h"
 
-static PyObject *ndarray, *asarray, *fit, *n_dtype;
-static Py_ssize_t code_buffers, code_numbers, code_results, code_steps;
+static PyObject *ndarray, *asarray, *fit, *kept, *n_dtype, *n_base, *n_nbytes, *n_setflags;
+static Py_ssize_t code_buffers, code_numbers, code_results, code_steps, small_bytes;
 
 // A run of operations.
 typedef struct {
@@ -195,6 +195,30 @@ static int run_all(Run *run, PyObject *codes, PyObject **wires, PyObject **numbe
   return 0;
 }
 
+// Whether nothing else has an array's memory, and it is small. -1 for an error.
+static int is_small(PyObject *array) {
+  PyObject *base = PyObject_GetAttr(array, n_base), *bytes = PyObject_GetAttr(array, n_nbytes);
+  int found = base == NULL || bytes == NULL ? -1 : base == Py_None && PyLong_AsSsize_t(bytes) <= small_bytes;
+  Py_XDECREF(base);
+  Py_XDECREF(bytes);
+  return found;
+}
+
+// A result as kept() (programs.py) keeps it; a new reference. The run has the only other one if it is alone.
+static PyObject *keep(PyObject *value) {
+  if ((PyObject *)Py_TYPE(value) != ndarray) return Py_NewRef(value);
+  int alone = Py_REFCNT(value) == 1, small = alone ? is_small(value) : 0;
+  if (small < 0) return NULL;
+  if (small) {
+    PyObject *done = PyObject_CallMethodOneArg(value, n_setflags, Py_False);
+    if (done == NULL) return NULL;
+    Py_DECREF(done);
+    return Py_NewRef(value);
+  }
+  PyObject *args[] = {value, alone ? Py_True : Py_False};
+  return PyObject_Vectorcall(kept, args, 2, NULL);
+}
+
 // run(codes, wires, inputs, numbers, outputs, now): lists, and a function of a code, its operands and its numbers.
 static PyObject *run(PyObject *module, PyObject *const *args, Py_ssize_t count) {
   if (count != 6) return PyErr_Format(PyExc_TypeError, "run() takes 6 arguments, not %zd", count);
@@ -227,8 +251,11 @@ static PyObject *run(PyObject *module, PyObject *const *args, Py_ssize_t count) 
   else if (find_last(&r, codes, all, reads, outputs) == 0 &&
            run_all(&r, codes, all, PySequence_Fast_ITEMS(numbers), args[5]) == 0)
     made = PyList_New(PyList_GET_SIZE(outputs));
-  for (Py_ssize_t i = 0; made != NULL && i < PyList_GET_SIZE(outputs); i++)
-    PyList_SET_ITEM(made, i, Py_NewRef(r.values[PyLong_AsSsize_t(PyList_GET_ITEM(outputs, i))]));
+  for (Py_ssize_t i = 0; made != NULL && i < PyList_GET_SIZE(outputs); i++) {
+    PyObject *one = keep(r.values[PyLong_AsSsize_t(PyList_GET_ITEM(outputs, i))]);
+    if (one == NULL) Py_CLEAR(made);
+    else PyList_SET_ITEM(made, i, one);
+  }
 end:
   for (Py_ssize_t i = 0; r.host != NULL && i < r.input_count; i++) Py_XDECREF(r.host[i]);
   for (Py_ssize_t i = 0; r.values != NULL && i < r.value_count; i++) Py_XDECREF(r.values[i]);
@@ -243,16 +270,21 @@ end:
 
 // bind(names): what the functions work with, by name.
 static PyObject *bind(PyObject *module, PyObject *given) {
-  PyObject *code = NULL;
-  const char *const names[] = {"ndarray", "asarray", "fit", "Executable", NULL};
-  PyObject **places[] = {&ndarray, &asarray, &fit, &code};
+  PyObject *code = NULL, *most = NULL;
+  const char *const names[] = {"ndarray", "asarray", "fit", "kept", "small", "Executable", NULL};
+  PyObject **places[] = {&ndarray, &asarray, &fit, &kept, &most, &code};
   if (bind_objects(given, names, places) < 0) return NULL;
   n_dtype = PyUnicode_InternFromString("dtype");
+  n_base = PyUnicode_InternFromString("base");
+  n_nbytes = PyUnicode_InternFromString("nbytes");
+  n_setflags = PyUnicode_InternFromString("setflags");
+  small_bytes = PyLong_AsSsize_t(most);
   code_buffers = slot_offset(code, "buffers");
   code_numbers = slot_offset(code, "numbers");
   code_results = slot_offset(code, "results");
   code_steps = slot_offset(code, "steps");
-  if (n_dtype == NULL || code_buffers < 0 || code_numbers < 0 || code_results < 0 || code_steps < 0) return NULL;
+  if (n_dtype == NULL || n_base == NULL || n_nbytes == NULL || n_setflags == NULL) return NULL;
+  if (small_bytes < 0 || code_buffers < 0 || code_numbers < 0 || code_results < 0 || code_steps < 0) return NULL;
   Py_RETURN_NONE;
 }
 

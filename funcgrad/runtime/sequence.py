@@ -15,7 +15,7 @@ import numpy as np
 
 from funcgrad.native.twins import twin
 from funcgrad.runtime import numpy_backend
-from funcgrad.runtime.programs import Executable, by_numpy
+from funcgrad.runtime.programs import SMALL, Executable, by_numpy, kept, lasting
 
 #: The results of an executable, from its operands and its numbers.
 Now = Callable[[Executable, Sequence[Any], Sequence[Any]], Sequence[Any]]
@@ -25,6 +25,8 @@ _native = twin(
     ndarray=np.ndarray,
     asarray=np.asarray,
     fit=numpy_backend.fit,
+    kept=kept,
+    small=SMALL,
     Executable=Executable,
 )
 
@@ -33,7 +35,7 @@ def run(
     codes: list[Executable], wires: Sequence[int], inputs: Sequence[Any], numbers: Sequence[Any], outputs: list[int],
     now: Now,
 ) -> list[Any]:  # fmt: skip
-    """The results of executables wired together, run in order.
+    """The results of executables wired together, run in order: buffers, and small read-only NumPy arrays.
 
     A result is released after the last operation that reads it. The caller enters ``numpy_backend.quiet``.
 
@@ -51,6 +53,7 @@ def run(
         return results
     last = _last_uses(codes, wires, outputs)
     values: list[Any] = []
+    operands: list[Any] = []
     found: Sequence[Any] | None
     at = number = 0
     for code in codes:
@@ -67,7 +70,9 @@ def run(
             if w >= 0 and last[w] <= end:
                 values[w] = None
         at, number = end, number + len(code.numbers)
-    return [values[i] for i in outputs]
+    found = [values[i] for i in outputs]
+    del values, operands  # what is referenced elsewhere is copied
+    return lasting(found)
 
 
 def _last_uses(codes: Sequence[Executable], wires: Sequence[int], outputs: Sequence[int]) -> list[int]:

@@ -16,7 +16,7 @@ from funcgrad.core.tracing import state
 from funcgrad.runtime import numpy_backend, report
 from funcgrad.runtime.deferred import Deferred, Operation, local, lock, set_alone, value_of
 from funcgrad.runtime.process import process
-from funcgrad.runtime.programs import CALL_COST, Executable, by_numpy, lasting
+from funcgrad.runtime.programs import CALL_COST, Executable, by_numpy
 from funcgrad.runtime.recording import Recording
 from funcgrad.runtime.sequence import run
 
@@ -99,7 +99,7 @@ def run_alone(buffer: Deferred) -> bool:
         try:
             with numpy_backend.quiet():
                 found = run(recording.codes, recording.wires, recording.inputs, recording.numbers, results, _now)
-                recording.finish(results, lasting(found))
+                recording.finish(results, found)
         except Exception:
             return False  # the window raises it, and says where
         for i, op in zip(places, taken):

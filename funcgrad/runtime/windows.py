@@ -20,7 +20,6 @@ import operator
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from functools import partial
 from itertools import starmap
 from math import inf
@@ -38,7 +37,7 @@ from funcgrad.interpreters.batch_dimensions import unmerged
 from funcgrad.runtime import numpy_backend, report
 from funcgrad.runtime.background import compile_soon, finish
 from funcgrad.runtime.compose import compose
-from funcgrad.runtime.deferred import Deferred, Operation, Queue, lock, queues, set_runner, settings, value_of
+from funcgrad.runtime.deferred import Deferred, Operation, Queue, lock, queues, set_runner, settings
 from funcgrad.runtime.donation import pairs
 from funcgrad.runtime.estimate import PROGRAM
 from funcgrad.runtime.pieces import Pieces, Progress, cuts, sunk
@@ -46,14 +45,13 @@ from funcgrad.runtime.placement import apart, several, shardings
 from funcgrad.runtime.process import process
 from funcgrad.runtime.programs import CALL_COST, VALUE_COST, WINDOWS, Executable, lasting
 from funcgrad.runtime.recording import Entangled, Recording
-from funcgrad.runtime.schedule import due, timeline, unamortized
+from funcgrad.runtime.schedule import due, earliest, timeline, unamortized
 from funcgrad.runtime.sequence import run
 
 #: A window with so many operations that never ran before is taken for the start of a program.
 MANY_COLD = 16
 
 _refs = sys.getrefcount
-_nothing = nullcontext()
 
 
 class _Probe:
@@ -108,8 +106,8 @@ class Window:
 
     __slots__ = (
         "codes", "wires", "live", "seen", "saves", "adopted", "age", "made", "failed", "_least", "_cost", "_takes",
-        "_whole", "_composed", "run", "outputs", "donated", "spread", "numbers", "bytes_out", "bytes_reused",
-        "shardings", "__weakref__",
+        "_whole", "_earliest", "_composed", "run", "outputs", "donated", "spread", "numbers", "bytes_out",
+        "bytes_reused", "shardings", "__weakref__",
     )  # fmt: skip
 
     def __init__(self, recording: Recording, live: tuple[bool, ...]):
@@ -124,6 +122,7 @@ class Window:
         self.failed = False
         self._least = PROGRAM + sum([code.cost for code in self.codes])
         self._cost = self._takes = self._whole = -1.0
+        self._earliest = 0.0
         self._composed: _Composed | None = None
         self.run: Callable[..., Any] | None = None
         self.outputs = [i for i, held in enumerate(live) if held]
@@ -138,7 +137,7 @@ class Window:
     def one_by_one(self, recording: Recording) -> None:
         """Runs the operations in order, each by its own executable."""
         found = run(self.codes, self.wires, recording.inputs, recording.numbers, self.outputs, _explained)
-        recording.finish(self.outputs, lasting(found))
+        recording.finish(self.outputs, found)
 
     def piecewise(self, recording: Recording) -> None:
         """Runs all operations that can be run, each by its own executable. An operation that fails stores the error in
@@ -290,8 +289,13 @@ class Window:
     def request(self, recording: Recording) -> None:
         """Requests compilation in the background, and schedules its use; not at the first occurrence."""
         insisted = self.age < _age
-        if not insisted and not due(self.seen, self.gain(), max(self._least, self._cost)):
-            return
+        if not insisted:
+            if self.seen < self._earliest:
+                return
+            gain, cost = self.gain(), max(self._least, self._cost)
+            if not due(self.seen, gain, cost):
+                self._earliest = earliest(gain, cost)
+                return
         self._takes = -1.0  # operations that have been compiled meanwhile take less
         cost = self.compile_cost()
         if not self.failed and (insisted or due(self.seen, self.gain(), cost)):
@@ -407,21 +411,29 @@ def _window_for(recording: Recording, known: Cache[tuple, Window]) -> Window:
 def run_queue(queue: Queue, most: int | None = None) -> None:
     """Runs a queue's operations, or its first ``most``."""
     # Under JAX's tracing, operations run here must not be traced.
-    with lock, jax.core.eval_context() if state.depth or state.deferring else _nothing:
-        if queue.backlog:
-            _take_up(queue)
-        ops = queue.ops
-        count = len(ops) if most is None else min(most, len(ops))
-        try:
-            groups = apart(ops[:count]) if count > 1 and several() else []
-            if len(groups) > 1:
-                _run_apart(queue, groups, count)
-            elif count == 1 and not queue.whole:
-                _run_one(queue)
-            elif count:
-                run_recording(queue, Recording(ops[:count]), count)
-        except Entangled:
-            run_entangled(queues)
+    with lock:
+        if state.depth or state.deferring:
+            with jax.core.eval_context():
+                _run_queue(queue, most)
+        else:
+            _run_queue(queue, most)
+
+
+def _run_queue(queue: Queue, most: int | None) -> None:
+    if queue.backlog:
+        _take_up(queue)
+    ops = queue.ops
+    count = len(ops) if most is None else min(most, len(ops))
+    try:
+        groups = apart(ops[:count]) if count > 1 and several() else []
+        if len(groups) > 1:
+            _run_apart(queue, groups, count)
+        elif count == 1 and not queue.whole:
+            _run_one(queue)
+        elif count:
+            run_recording(queue, Recording(ops[:count]), count)
+    except Entangled:
+        run_entangled(queues)
 
 
 def _run_apart(queue: Queue, groups: Sequence[list[Operation]], count: int) -> None:
@@ -499,13 +511,15 @@ def _run_one(queue: Queue) -> None:
     """Runs a single operation without a window."""
     ops = queue.ops
     op = code, buffers, numbers, results = ops[0]
-    if not runnable(ops[:1]):
-        raise Entangled
+    try:
+        operands = [b.value if b.__class__ is Deferred else b for b in buffers]
+    except AttributeError:
+        raise Entangled from None
+    inputs = range(-1, -len(operands) - 1, -1)
     try:
         with numpy_backend.quiet():
-            found = lasting(code.now([value_of(b) for b in buffers], numbers))
-    except Exception as error:
-        say_where(error, _raised_by(code))
+            found = run([code], inputs, operands, numbers, list(range(code.results)), _explained)
+    except Exception:
         # The next attempt resumes it as an interrupted operation.
         queue.backlog.append(Recording([op]))
         if ops and ops[0] is op:

@@ -34,9 +34,15 @@ def out_of_range(index: Tensor, low: int, high: int) -> int | None:
     if values.size == 1:
         place: int = values.item()
         return None if low <= place < high else place
-    if not values.size or (values.min() >= low and values.max() < high):
+    if not values.size or _all_within(values, low, high):
         return None
     return int(values[(values < low) | (values >= high)].flat[0])
+
+
+def _all_within(values: numpy.ndarray, low: int, high: int) -> bool:
+    if low == 0:  # as unsigned numbers, negative ones are the largest
+        return bool(numpy.maximum.reduce(values.view(f"u{values.itemsize}"), None) < high)
+    return bool(values.min() >= low and values.max() < high)
 
 
 def extent(input: Tensor, dim: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from operator import methodcaller
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,8 +86,14 @@ class _Steps:
         self.inputs = len(program.inputs)
         self.start: list[Any] = [None] * self.inputs
         self.places: dict[Atom, int] = {v: i for i, v in enumerate(program.inputs)}
+        #: The places of literals, which are equal if their dtypes and bits are.
+        self.literals: dict[tuple[np.dtype, bytes], int] = {}
         #: Of a place whose array is another's in other axes, that one's and its shape.
         self.roots = {i: (i, v.type.shape) for i, v in enumerate(program.inputs)}
+        #: Of the place of a broadcast array, what is broadcast, and that one's shape with axes of size 1.
+        self.broadcast: dict[int, tuple[int, tuple[int, ...]]] = {}
+        #: Of the place of a comparison or selection, the primitive's name and the operands.
+        self.chosen: dict[int, tuple[str, tuple[int, ...]]] = {}
         self.types = [v.type for v in program.inputs]
         self.calls: list[Call] = []
         for variable, constant in program.constants:
@@ -94,17 +101,30 @@ class _Steps:
 
     def place_of(self, atom: Atom) -> int:
         place = self.places.get(atom)
-        if place is None:
-            place = self.places[atom] = len(self.start)
-            self.start.append(np.asarray(atom.value) if isinstance(atom, Literal) else None)
-            self.roots[place] = place, atom.type.shape
-            self.types.append(atom.type)
+        if place is None and isinstance(atom, Literal):
+            value = np.asarray(atom.value)
+            place = self.places[atom] = self.literals.setdefault((value.dtype, value.tobytes()), len(self.start))
+            if place == len(self.start):
+                self.place(atom.type, value)
+        elif place is None:
+            place = self.places[atom] = self.place(atom.type)
+        return place
+
+    def place(self, kind: ArrayType, value: np.ndarray | None = None) -> int:
+        """A new place of an array."""
+        place = len(self.start)
+        self.start.append(value)
+        self.roots[place] = place, kind.shape
+        self.types.append(kind)
         return place
 
     def add(self, e: Equation) -> None:
         reads = tuple(map(self.place_of, e.inputs))
         if _is_operand(e):
             self.places[e.outputs[0]] = reads[0]
+            return
+        if e.primitive.name == "select" and self.decided(reads):
+            self.places[e.outputs[0]] = reads[1]
             return
         root = None
         if e.primitive.name == "reshape":
@@ -117,7 +137,39 @@ class _Steps:
         writes = tuple(map(self.place_of, e.outputs))
         if root is not None:
             self.roots[writes[0]] = self.roots[root]
+        if e.primitive.name == "broadcast" and list(dims := e.params["dims"]) == sorted(dims):
+            self.broadcast[writes[0]] = reads[0], _aligned(self.types[reads[0]].shape, dims, e.outputs[0].type.ndim)
+        elif e.primitive.name in _CHOICES:
+            self.chosen[writes[0]] = e.primitive.name, reads
+        if call is np.where or (isinstance(call, np.ufunc) and call.signature is None):
+            reads = self.before_broadcast(reads, e.outputs[0].type.shape)
+        elif e.primitive.name == "dynamic_slice" and self.types[reads[1]].size == 1:  # its function takes a number
+            reads = reads[0], self.broadcast.get(reads[1], (reads[1],))[0]
         self.calls.append((call, reads, writes, tuple([v.type.dtype for v in e.outputs])))
+
+    def before_broadcast(self, reads: tuple[int, ...], full: tuple[int, ...]) -> tuple[int, ...]:
+        """The operands of a function that broadcasts them itself. One of the result's shape stays, which then is it."""
+        whole = [r for r in reads if r not in self.broadcast and self.types[r].shape == full]
+        if not whole:
+            return reads
+        return tuple([self.in_axes(*self.broadcast[r]) if r in self.broadcast else r for r in reads])
+
+    def in_axes(self, source: int, sizes: tuple[int, ...]) -> int:
+        """The place of an array with these axes, some of which have size 1."""
+        kind = self.types[source]
+        if kind.shape == sizes:
+            return source
+        place = self.place(ArrayType(sizes, kind.dtype))
+        self.calls.append((methodcaller("reshape", sizes), (source,), (place,), (kind.dtype,)))
+        return place
+
+    def decided(self, reads: tuple[int, ...]) -> bool:
+        """Whether a selection is its second operand: ``select(x <= y, select(x < y, a, b), b)``, as of a ``relu`` whose
+        derivative at 0 is 0."""
+        outer, inner = self.chosen.get(reads[0]), self.chosen.get(reads[1])
+        if outer is None or inner is None or outer[0] != "le" or inner[0] != "select" or inner[1][2] != reads[2]:
+            return False
+        return self.chosen.get(inner[1][0]) == ("lt", outer[1])
 
     def finish(self, outputs: Sequence[Atom]) -> Steps:
         """The steps, without those whose results nothing reads."""
@@ -128,6 +180,16 @@ class _Steps:
                 needed.update(call[1])
                 calls.append(call)
         return Steps(self.start, calls[::-1], places, self.inputs, self.types)
+
+
+#: The primitives of which selections are made.
+_CHOICES = ("le", "lt", "select")
+
+
+def _aligned(sizes: tuple[int, ...], dims: tuple[int, ...], ndim: int) -> tuple[int, ...]:
+    """The shape of axes ``dims`` among ``ndim``, without leading axes of size 1 that are not among them."""
+    axes = dict(zip(dims, sizes, strict=True))
+    return tuple([axes.get(d, 1) for d in range(min(dims, default=ndim), ndim)])
 
 
 def _is_operand(e: Equation) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -272,7 +273,16 @@ def _dynamic_slice(x: Any, starts: Any, *, sizes: Dims) -> Any:
 @short("dynamic_slice")
 def _short_dynamic_slice(types: Sequence[ArrayType], *, sizes: Dims) -> Rule:
     limits = _limits(types[0].shape, sizes)
+    if len(sizes) == 1:
+        return partial(_dynamic_part, limit=limits[0], size=sizes[0])
     return lambda x, starts: x[_window(starts, limits, sizes)]
+
+
+def _dynamic_part(x: Any, start: Any, *, limit: int, size: int) -> Any:
+    """A window of a vector; ``start`` is one number."""
+    begin = start.item()
+    begin = 0 if begin < 0 else limit if begin > limit else begin
+    return x[begin : begin + size]
 
 
 @rule("dynamic_update_slice")

@@ -115,6 +115,44 @@ def test_reshapes_that_undo_each_other_and_casts_to_the_same_dtype_are_no_steps(
     np.testing.assert_array_equal(found, [[0], [1], [2]])
 
 
+M = ArrayType((3, 4), np.dtype("float32"))
+
+
+def test_elementwise_functions_broadcast_their_operands_themselves() -> None:
+    calls = steps_of(lambda x, y: [fnp.broadcast_to(x[:, None], (3, 4)) + y], X, M)
+    assert [call for call, *_ in calls if isinstance(call, np.ufunc)] == [np.add] and len(calls) == 2
+    all_broadcast = stage(lambda x: [fnp.broadcast_to(x, (2, 3)) * fnp.broadcast_to(2 * x, (2, 3))], [X])
+    product = stage(lambda x, y: [y @ fnp.broadcast_to(x, (4, 3))], [X, M])
+    x = np.arange(3, dtype=np.float32)
+    np.testing.assert_array_equal(numpy_backend.evaluate(all_broadcast, [x])[0], [2 * x * x] * 2)
+    np.testing.assert_array_equal(numpy_backend.evaluate(product, [x, np.ones((3, 4), np.float32)])[0], [4 * x] * 3)
+
+
+def test_a_selection_that_another_one_decides_is_no_step() -> None:
+    def relu(x: Any) -> list[Any]:
+        return [fnp.where(x <= 0, fnp.where(x < 0, 0 * x, x), x)]
+
+    def other(x: Any) -> list[Any]:
+        return [fnp.where(x <= 0, fnp.where(x < 1, 0 * x, x), x)]
+
+    selections = [sum(call is np.where for call, *_ in steps_of(f, X)) for f in (relu, other)]
+    assert selections == [1, 2]
+    x = np.array([-1.0, -0.0, np.nan], np.float32)
+    (found,) = numpy_backend.evaluate(stage(relu, [X]), [x])
+    np.testing.assert_array_equal(found.view(np.int32), np.array([-0.0, -0.0, np.nan], np.float32).view(np.int32))
+
+
+@pytest.mark.usefixtures("_each")
+def test_results_are_read_only_and_share_no_memory_with_inputs() -> None:
+    same = small(lambda x: [fnp.reshape(x, (3, 1)), x + 1], X)
+    x = np.arange(3, dtype=np.float32)
+    view, made = run([same], [~0], [x], [], [0, 1])
+    assert not view.flags.writeable and not made.flags.writeable and not np.shares_memory(view, x)
+    large = small(lambda x: [x + 1], ArrayType((20_000,), np.dtype("float32")))
+    (buffer,) = run([large], [~0], [np.zeros(20_000, np.float32)], [], [0])
+    assert isinstance(buffer, jax.Array)
+
+
 def test_scipys_functions_are_those_of_its_packages() -> None:
     found = scipy_functions.special("erf"), scipy_functions.lapack("potrf", np.dtype("float32"))
     import scipy.linalg
