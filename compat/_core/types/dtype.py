@@ -308,11 +308,15 @@ def plain_number(value: Any) -> Any:
         Traceback (most recent call last):
         OverflowError: int too big to convert
     """
-    kinds: tuple[Any, ...] = (bool, int, float, complex)
-    kind = next(kind for kind in kinds if isinstance(value, kind))
+    kind: Any = value.__class__
+    if kind not in _PLAIN:
+        kind = next(plain for plain in _PLAIN if isinstance(value, plain))
     if kind is int and not -(2**63) <= value < 2**63:
         return Wide.from_bytes(int.to_bytes(value, 8, "little"), "little")
-    return kind(value)
+    return value if value.__class__ is kind else kind(value)
+
+
+_PLAIN = (bool, int, float, complex)
 
 
 def index_number(value: Any) -> int:

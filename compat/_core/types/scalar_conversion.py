@@ -17,6 +17,7 @@ from compat._core.types.errors import cpp_name
 
 #: Dtypes with a C++ name in messages; others have their own name and ``_t``.
 _OWN = (dtype.int32, dtype.float16, dtype.bfloat16, dtype.float32, dtype.float64)
+_NUMBERS = (int, float, complex)
 
 
 @cache
@@ -56,10 +57,11 @@ def fitted(d: dtype.dtype | None, value: Any) -> Any:
         Traceback (most recent call last):
         RuntimeError: value cannot be converted to type int8_t without overflow
     """
-    if isinstance(value, numpy.generic) or (isinstance(value, numpy.ndarray) and not value.ndim):
-        value = value.item()
-    if not isinstance(value, int | float | complex):
-        return value
+    if value.__class__ not in _NUMBERS:
+        if isinstance(value, numpy.generic) or (isinstance(value, numpy.ndarray) and not value.ndim):
+            value = value.item()
+        if not isinstance(value, _NUMBERS):
+            return value
     value = dtype.plain_number(value)
     if d is None or d is dtype.bool_:
         return value

@@ -382,7 +382,7 @@ def _check_fill(self: Tensor, value: Tensor) -> None:
         )
 
 
-_fill_number = aten(
+fill_number = aten(
     "fill.Scalar(Tensor self, Scalar value) -> Tensor", node="FillBackward2", names="", overlap=Overlap(itself=True)
 )(_filled)
 _fill_tensor = aten(
@@ -409,7 +409,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     if not isinstance(value, Tensor | bool | int | float | complex | numpy.number):
         raise wrong_call("Tensor.fill_", value)
     if not isinstance(value, Tensor):
-        return _fill_number.inplace(self, filling(self.dtype, self.numel(), value))
+        return fill_number.inplace(self, filling(self.dtype, self.numel(), value))
     if value._storage_ is self._storage_ and (value._node_ is not None or not (value._rg_ and mode.grad)):
         value = _copy_with_node(value)
     return _fill_tensor.inplace(self, value)

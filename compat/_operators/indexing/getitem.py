@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from compat._core.dispatch.overrides import state
 from compat._core.memory.numpy_storage import array_over, is_large
 from compat._core.memory.strides import Layout, layout_of
 from compat._core.operators.view import unrecorded
@@ -20,6 +21,7 @@ from compat._core.transforms.grad_mode import mode
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import type_name, warn
 from compat._core.types.scalar_conversion import fitted
+from compat._operators.create.copy_to_fill import fill_number
 from compat._operators.create.factories import scalar_tensor
 from compat._operators.create.from_data import tensor
 from compat._operators.view.shape import alias, expand, unsqueeze, view_size
@@ -223,11 +225,13 @@ def _apply(x: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | Non
 
 
 def _is_basic(p: Any) -> bool:
-    if p is None or p is Ellipsis or isinstance(p, slice | bool | int):
+    if p is None or p is Ellipsis or isinstance(p, _BASIC):
         return True
     return isinstance(p, np.integer) or (hasattr(p, "__index__") and not isinstance(p, (Tensor, np.ndarray, *ARRAYS)))
 
 
+_BASIC = (int, slice, bool)
+_NUMBERS = (bool, int, float, complex, np.generic)
 #: The maximum length of a list that is interpreted as a tuple of subscripts.
 _MOST_SUBSCRIPTS = 31
 _LIST_AS_TUPLE = (
@@ -323,6 +327,8 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     """
     if not isinstance(value, Tensor):
         value = tensor_of(value) if isinstance(value, ARRAYS) else _value(self, value)
+        if not isinstance(value, Tensor) and not _is_unobserved(self):
+            value = scalar_tensor(value, dtype=self.dtype)
     kind = type(index)
     if kind is int:
         _write(_integer(self, 0, index), value)
@@ -334,6 +340,8 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         return  # selects no element; the size of the value is not checked
     part, indices = _apply(self, _as_tuple(None if index is True else index))
     if indices:
+        if not isinstance(value, Tensor):
+            value = scalar_tensor(value, dtype=self.dtype)
         value = _without_leading_ones(value) if value._layout_.size[:1] == (1,) else value
         if not _fill_masked(part, indices, value):
             names_of("torch")["_index_put_"](part, list(indices), value)
@@ -363,13 +371,22 @@ def _fill_masked(x: Tensor, indices: Sequence[Tensor | None], value: Tensor) -> 
     return True
 
 
-def _value(x: Tensor, value: Any) -> Tensor:
-    if isinstance(value, bool | int | float | complex | np.generic):
+def _is_unobserved(x: Tensor) -> bool:
+    """Whether nobody sees by which operation a number is written: no node, mode, subclass, transform, nor a check of
+    overlapping memory."""
+    if mode.watched or state.modes or x._overrides_operators_ or (mode.grad and x.requires_grad):
+        return False
+    return x._layout_.contiguous and not x._layout_.base.traced and x._storage_.born >= mode.since
+
+
+def _value(x: Tensor, value: Any) -> Any:
+    """A number that is written into a tensor, as one that its dtype can represent."""
+    if isinstance(value, _NUMBERS):
         if isinstance(value, int) and value >= 2**63:
             raise ValueError("Overflow when unpacking long long")
         # PyTorch checks the range of float64 for float16 and bfloat16.
         value = fitted(dtypes.float64 if x.dtype in (dtypes.float16, dtypes.bfloat16) else x.dtype, value)
-        return scalar_tensor(value.item() if isinstance(value, np.generic) else value, dtype=x.dtype)
+        return value.item() if isinstance(value, np.generic) else value
     raise TypeError(f"can't assign a {type_name(value)} to a torch.{x.dtype.scalar_name}Tensor")
 
 
@@ -380,8 +397,10 @@ def _without_leading_ones(value: Tensor) -> Tensor:
     return view_size(value, tuple(size[ones:]))
 
 
-def _write(part: Tensor, value: Tensor) -> None:
-    if part._layout_.size == value._layout_.size:
+def _write(part: Tensor, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        fill_number.inplace(part, value)
+    elif part._layout_.size == value._layout_.size:
         part.copy_(value)
     elif value._layout_.ndim == 0:
         part.fill_(value)
