@@ -67,10 +67,11 @@ class Queue:
         recent: the callbacks of the last operations run, which may still be computing.
         backwards: the number of backward passes since it was last run.
         whole: whether the operations are compiled as one program even if they run only once.
+        awaited: whether it was last run for a value that was needed then.
         owner: the thread.
     """
 
-    __slots__ = ("ops", "backlog", "transient", "later", "due", "recent", "backwards", "whole", "owner")
+    __slots__ = ("ops", "backlog", "transient", "later", "due", "recent", "backwards", "whole", "awaited", "owner")
 
     def __init__(self) -> None:
         self.ops: list[Operation] = []
@@ -81,6 +82,7 @@ class Queue:
         self.recent: list[Callable[[], None]] = []
         self.backwards = 0
         self.whole = False
+        self.awaited = False
         self.owner = threading.current_thread()
 
     def part(self, ops: list[Operation]) -> Queue:
@@ -217,7 +219,7 @@ def value_of(buffer: Any) -> Any:
         return buffer.value
     let_go()
     if not run_alone(buffer):
-        flush()
+        flush(awaited=True)
     if hasattr(buffer, "value"):
         return buffer.value
     flush_all()
@@ -295,14 +297,19 @@ def holding(hold: Hold) -> Iterator[None]:
         local.hold = before
 
 
-def flush() -> None:
-    """Runs the operations that this thread has recorded, unless a ``Hold`` defers them."""
+def flush(awaited: bool = False) -> None:
+    """Runs the operations that this thread has recorded, unless a ``Hold`` defers them.
+
+    Args:
+        awaited: whether one of their results is needed now.
+    """
     queue = local.queue
     local.last = None
     if local.hold is None:
         if queue.due or queue.recent:
             catch_up()
         if queue.ops or queue.backlog:
+            queue.awaited = awaited
             run_queue(queue)
             queue.backwards = 0
             queue.due += queue.later

@@ -25,7 +25,7 @@ from funcgrad.runtime.constants import adopted, copied, scalar
 from funcgrad.runtime.deferred import Deferred, catch_up, let_go, local, set_put, settings, value_of
 from funcgrad.runtime.estimate import compile_cost, equations_cost
 from funcgrad.runtime.numpy_backend.aligned import is_aligned
-from funcgrad.runtime.options import compiler_options
+from funcgrad.runtime.options import compiler_options, cores
 from funcgrad.runtime.process import process, refuse
 
 #: A program runs by NumPy until that has taken this multiple of its compile time, both estimated; its window may be
@@ -35,8 +35,10 @@ PATIENCE = 6
 AHEAD = 0.5
 #: The milliseconds of calling a compiled program and reading its result.
 CALL_COST = 0.03
+#: The milliseconds until Python, which has waited for a compiled program, goes on: another thread runs the program.
+WAKE_COST = 0.1 if cores() > 1 else 0.0
 #: The milliseconds of running a program by NumPy, without its equations.
-NUMPY_COST = 0.003
+NUMPY_COST = 0.0015
 #: The milliseconds for each argument and result.
 VALUE_COST = 0.002
 #: What a compiled program takes for an element of an equation's largest operand or result, in milliseconds.

@@ -43,7 +43,7 @@ from funcgrad.runtime.estimate import PROGRAM
 from funcgrad.runtime.pieces import Pieces, Progress, cuts, sunk
 from funcgrad.runtime.placement import apart, several, shardings
 from funcgrad.runtime.process import process
-from funcgrad.runtime.programs import CALL_COST, VALUE_COST, WINDOWS, Executable, lasting
+from funcgrad.runtime.programs import CALL_COST, VALUE_COST, WAKE_COST, WINDOWS, Executable, lasting
 from funcgrad.runtime.recording import Entangled, Recording
 from funcgrad.runtime.schedule import due, earliest, timeline, unamortized
 from funcgrad.runtime.sequence import run
@@ -93,6 +93,7 @@ class Window:
         seen: its number of occurrences.
         saves: the estimated milliseconds that a run of the compiled program saves, if it was compiled for that.
         adopted: the moment of the timeline from which the compiled program is used; None if undecided.
+        awaited: whether Python waited for a result at its first occurrence.
         age: how often ``insist`` had been called at its first occurrence.
         made: the program compiled in the background, until it is used.
         failed: whether compiling has failed: it then always runs one by one.
@@ -105,15 +106,16 @@ class Window:
     """
 
     __slots__ = (
-        "codes", "wires", "live", "seen", "saves", "adopted", "age", "made", "failed", "_least", "_cost", "_takes",
-        "_whole", "_earliest", "_composed", "run", "outputs", "donated", "spread", "numbers", "bytes_out",
+        "codes", "wires", "live", "seen", "saves", "adopted", "awaited", "age", "made", "failed", "_least", "_cost",
+        "_takes", "_whole", "_earliest", "_composed", "run", "outputs", "donated", "spread", "numbers", "bytes_out",
         "bytes_reused", "shardings", "__weakref__",
     )  # fmt: skip
 
-    def __init__(self, recording: Recording, live: tuple[bool, ...]):
+    def __init__(self, recording: Recording, live: tuple[bool, ...], awaited: bool = False):
         self.codes = recording.codes
         self.wires = recording.wires
         self.live = live
+        self.awaited = awaited
         self.seen = 0
         self.saves = 0.0
         self.adopted: float | None = None
@@ -280,7 +282,7 @@ class Window:
             values = len(self.outputs) + 1 + max([~w for w in self.wires if w < 0], default=-1)
             within = sum([n * code.takes_within() for code, n in Counter(self.codes).items()])
             self._whole = CALL_COST + VALUE_COST * values + within
-        return self._whole
+        return self._whole + (WAKE_COST if self.awaited else 0.0)
 
     def gain(self) -> float:
         """The estimated milliseconds that a run of the compiled program saves."""
@@ -393,14 +395,14 @@ def clear() -> None:
         _windows.clear()
 
 
-def _window_for(recording: Recording, known: Cache[tuple, Window]) -> Window:
+def _window_for(recording: Recording, known: Cache[tuple, Window], awaited: bool) -> Window:
     live = tuple([count > _UNHELD for count in map(_refs, recording.pending)])
     key = (tuple(recording.codes), tuple(recording.wires), live)
     found = known.get(key)
     if found is None:
         found = known.again(key)
     if found is None:
-        found = known[key] = Window(recording, live)
+        found = known[key] = Window(recording, live, awaited)
         report.new_structure(found)
     return found
 
@@ -457,7 +459,7 @@ def run_recording(queue: Queue, recording: Recording, count: int) -> Window:
     queue.backlog.append(recording)
     del queue.ops[:count]
     transient, queue.transient = queue.transient, None
-    window = _run(recording, _windows if transient is None else transient.windows, queue.whole)
+    window = _run(recording, _windows if transient is None else transient.windows, queue)
     _done(queue, recording)
     return window
 
@@ -533,15 +535,15 @@ def _run_one(queue: Queue) -> None:
     report.stats.single += 1
 
 
-def _run(recording: Recording, known: Cache[tuple, Window], whole: bool) -> Window:
+def _run(recording: Recording, known: Cache[tuple, Window], queue: Queue) -> Window:
     started = perf_counter()
-    window = recording.window = _window_for(recording, known)
+    window = recording.window = _window_for(recording, known, queue.awaited)
     window.seen += 1
     stats = report.stats
     stats.windows += 1
     stats.operations += len(window.codes)
     if window.run is None and not window.failed and not process.forked:
-        if whole or (window.ready() if window.seen > 1 else window.worth_compiling()):
+        if queue.whole or (window.ready() if window.seen > 1 else window.worth_compiling()):
             _adopt(window, recording)
         elif window.seen > 1 and window.adopted is None:
             window.request(recording)

@@ -14,8 +14,9 @@ from funcgrad.runtime.numpy_backend import arithmetic, control, indexing, linalg
 from funcgrad.runtime.numpy_backend.aligned import empty
 from funcgrad.runtime.numpy_backend.table import RULES, call_of
 
-#: What an equation takes, and an element of its largest operand or result, in milliseconds: fitted to the programs of
-#: training steps of two transformers, a VAE, a graph network and an actor critic, with products on one thread.
+#: What an equation takes unless its result is a view, and an element of its largest operand or result, in milliseconds:
+#: fitted to the programs of training steps of two transformers, a VAE, a graph network and an actor critic, with
+#: products on one thread.
 EQUATION_COST, ELEMENT_COST = 0.0015, 1e-6
 #: The factor of ``ELEMENT_COST`` for elements of 4 bytes: less for vector instructions, more for what NumPy computes
 #: element by element. Measured on arrays of 50,000 to 300,000 elements, with memory reused.
@@ -330,7 +331,8 @@ def _cost(equation: Equation) -> float:
     inner = sum(map(milliseconds, equation.programs()))
     wide = max([a.type.dtype.itemsize for a in equation.inputs], default=4) / 4
     factor = _FACTORS[equation.primitive.name] * wide if equation.primitive.name in _FACTORS else 1.0
-    return EQUATION_COST + ELEMENT_COST * factor * _elements(equation) + equation.params.get("length", 1) * inner
+    always = 0.0 if equation.primitive.name in _VIEWS else EQUATION_COST
+    return always + ELEMENT_COST * factor * _elements(equation) + equation.params.get("length", 1) * inner
 
 
 @kept_with_program

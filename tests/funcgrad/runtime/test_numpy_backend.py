@@ -169,7 +169,7 @@ def test_the_same_as_xla(case: int) -> None:
     with numpy_backend.quiet():
         found = numpy_backend.evaluate(program, [np.asarray(a) for a in arguments])
     wanted = Executable(program)(*arguments)
-    assert 0 < numpy_backend.milliseconds(program) < 1
+    assert 0 <= numpy_backend.milliseconds(program) < 1
     for have, want in zip(found, wanted, strict=True):
         want = np.asarray(want)
         assert (have.dtype, have.shape) == (want.dtype, want.shape)

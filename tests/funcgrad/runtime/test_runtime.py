@@ -248,6 +248,20 @@ def test_windows_used_last_are_kept() -> None:
     assert len(windows._windows) == 1
 
 
+def test_a_compiled_window_costs_more_if_python_waits_for_its_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(windows, "WAKE_COST", 0.125)  # it is 0 on one core
+    sin, cos = executable(fnp.sin), executable(fnp.cos)
+    windows.clear()
+    first: Any = runtime.record(cos, [runtime.record(sin, [START])])
+    runtime.flush()
+    second: Any = runtime.record(sin, [runtime.record(cos, [START])])
+    runtime.ready(second)
+    of = {key[0]: window for key, window in windows._windows.items()}
+    assert (of[sin, cos].awaited, of[cos, sin].awaited) == (False, True)
+    assert of[cos, sin].takes_whole() == pytest.approx(of[sin, cos].takes_whole() + 0.125)
+    assert runtime.ready(first) is not None
+
+
 def test_of_many_waiting_windows_the_latest_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     runtime.wait()
     going, compile_ = threading.Event(), windows.Window.compile
