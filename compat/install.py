@@ -81,6 +81,10 @@ class _Shown(Loader):
         self.loader.exec_module(module)
         show(self.spec.name)
 
+    def get_code(self, fullname: str) -> Any:
+        """The code of the module, for ``python -m compat -m torch.distributed.run``."""
+        return self.loader.get_code(fullname)
+
 
 def _found(name: str) -> ModuleSpec | None:
     """The spec of a module of compat; None if there is none."""

@@ -33,7 +33,7 @@ from run import OUT, ROOT, install
 HERE = Path(__file__).parent
 SITE = OUT / "checkouts"
 PACKAGES = ["torchvision", "pillow", "gymnasium[classic-control]", "pygame", "matplotlib", "six", "requests", "tqdm",
-            "tabulate", "scipy", "tiktoken"]  # fmt: skip
+            "tabulate", "scipy", "tiktoken", "tensorboard", "pytest"]  # fmt: skip
 BEGIN, END = "<!-- table of programs -->", "<!-- end of the programs -->"
 #: Parts of lines that are times, process numbers, or file names.
 TIMES = re.compile(
@@ -220,6 +220,12 @@ PROGRAMS: dict[str, Program] = {
         "--trainer.batch_size=16",
         "projects/chargpt/chargpt.py --trainer.max_iters=20 --trainer.num_workers=0 --trainer.batch_size=8 "
         "--data.block_size=16"), shakespeare),
+    **{
+        f"makemore {model}": Program("makemore", (
+            f"makemore.py --max-steps 101 -n 0 --n-layer 2 --n-embd 32 --n-embd2 32 --type {model}",))
+        for model in ("bigram", "bow", "gru", "mlp", "rnn", "transformer")
+    },
+    "micrograd's tests": Program("micrograd", ("-m pytest -q test",)),
     "torchdiffeq's tests": Program("torchdiffeq", ("tests/run_all.py",), shows="tests"),
     **{
         f"fx/{name}": Program("examples/fx", (f"{name}.py",), shows="numbers" if name == "invert" else "nothing")

@@ -376,7 +376,7 @@ class Tensor:
             data._check_may_require_grad_()
         made: Any = _new(kind)
         storage = data._storage_
-        if storage.base.traced and storage.buffer.__class__ is not Unknown:
+        if storage.base.traced and not isinstance(storage.buffer, Unknown):
             storage = level_stack.detached(storage)
         set_memory(made, storage, data._layout_, data._offset_)
         data._view_ = data._view_ or SHARED
@@ -431,7 +431,7 @@ def from_array(array: np.ndarray, dtype: Dtype | None = None) -> Tensor:
 def _alias(t: Tensor, counter: Any, outside: Callable[[Any], Any] = level_stack.detached) -> Tensor:
     """A detached tensor over the same storage; a traced storage is detached by ``outside``."""
     storage = t._storage_
-    if storage.base.traced and storage.buffer.__class__ is not Unknown:
+    if storage.base.traced and not isinstance(storage.buffer, Unknown):
         storage = outside(storage)
     made = wrap(storage, t._layout_, t._offset_)
     made._counter_ = counter

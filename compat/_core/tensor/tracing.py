@@ -50,7 +50,7 @@ def array(t: Tensor, anyway: bool = False) -> Any:
     Raises:
         RuntimeError: for a wrapper subclass, which has no elements of its own.
     """
-    if t.__class__ is not Tensor and t._overrides_operators_ and t._storage_.buffer.__class__ is Unknown:
+    if t.__class__ is not Tensor and t._overrides_operators_ and isinstance(t._storage_.buffer, Unknown):
         raise RuntimeError(
             f"A tensor of {type(t).__name__} has no elements of its own that a transform could follow; transform a "
             "function of the tensors that it holds"

@@ -263,7 +263,7 @@ def _tensor_text(self: Tensor, contents: str | None) -> str:
         grad_fn = None if node is None else type(node).__name__
     except RuntimeError:  # a view whose history cannot be regenerated
         grad_fn = "Invalid"
-    if contents is not None or (on_meta(self) and self._storage_.buffer.__class__ is Unknown):
+    if contents is not None or (on_meta(self) and isinstance(self._storage_.buffer, Unknown)):
         return contents_text(self, "..." if contents is None else contents, grad_fn)
     if self._layout_.base.traced:
         from compat._operators.tensor.transform_format import traced_text

@@ -55,7 +55,7 @@ def detach_(self: Tensor) -> Tensor:
         self._node_.hooks()
         autograd_of(self).left = weakref.ref(self._node_)
     self._rg_, self._node_, self._nr_ = False, None, 0
-    if self._storage_.base.traced and self._storage_.buffer.__class__ is not Unknown:
+    if self._storage_.base.traced and not isinstance(self._storage_.buffer, Unknown):
         self._storage_.buffer = stop_gradient(self._storage_.buffer)
     return self
 

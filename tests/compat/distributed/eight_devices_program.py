@@ -143,6 +143,9 @@ for layer in absent:
 fully_shard(absent, mesh=mesh)
 shards = [p.placements for p in absent.parameters()]
 assert all(p.is_meta and isinstance(p, DTensor) for p in absent.parameters()) and shards[0] == (Shard(0),)
+assert [p.placements for p in absent.state_dict().values() if p.dim()] == [
+    *shards[:4], (WHOLE,), (WHOLE,), *shards[4:],
+]  # fmt: skip
 absent.to_empty(device="cpu")
 assert [p.placements for p in absent.parameters()] == shards and absent[1].running_mean.placements == (WHOLE,)
 present = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16), nn.Linear(16, 6))

@@ -110,7 +110,8 @@ def test_the_launcher_starts_processes_again() -> None:
     assert status == 0, text
     lines = {line for line in text.splitlines() if line.startswith("process")}  # may be ended before
     assert lines >= {"process 1 1 2 0 1 die", "process 0 0 2 1 1 die", "process 1 1 2 1 1 die"}, text
-    status, text = run_python(*run, "launched_program.py", "die")
+    under_torch = ("-m", "compat", "-m", "torch.distributed.run", *run[2:])
+    status, text = run_python(*under_torch, "launched_program.py", "die")
     assert status == 1 and "rank      : 1 (local_rank: 1)" in text.split("Root Cause")[1] and "SIGKILL" in text, text
 
 
