@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import functools
 import os
+import pickle
 import zipfile
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
@@ -189,10 +190,20 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
             not fix may have other sizes than in the example. For any other module the file refers to its class, as
             with ``torch.save``.
         f: a path, or a file opened for writing bytes.
+
+    Raises:
+        PicklingError: for a module that was not traced, if its class has no address, for instance because a function
+            defines it.
     """
     example = getattr(m, "_traced_example", None)
     if example is None:
-        serialization.save(m, f)
+        try:
+            serialization.save(m, f)
+        except pickle.PicklingError as error:
+            raise pickle.PicklingError(
+                f"torch.jit.save: {error}. The file refers to classes, so all must be at the top level of a module; "
+                "after torch.jit.trace(module, example) it holds operators, and needs no class."
+            ) from error
         return
     from compat.export._files import save as write
     from compat.export._program import export_with_any_sizes

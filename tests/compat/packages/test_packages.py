@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 
 import pytest
 
@@ -49,6 +50,15 @@ def test_traced_modules_run_as_python_and_can_be_saved() -> None:
         torch.jit.freeze(net.train())
     with pytest.raises(RuntimeError, match="mat1 and mat2"):
         torch.jit.trace(net, torch.ones(1, 3))
+
+    class Local(torch.nn.Linear): ...
+
+    scripted, file = torch.jit.script(Local(2, 1)), io.BytesIO()
+    with pytest.raises(pickle.PicklingError, match=r"after torch\.jit\.trace"):
+        torch.jit.save(scripted, file)
+    torch.jit.save(torch.jit.trace(scripted, torch.ones(1, 2)), file := io.BytesIO())
+    file.seek(0)
+    assert torch.equal(torch.jit.load(file)(torch.ones(3, 2)), scripted(torch.ones(3, 2)))
 
 
 def test_scripts_run_as_python() -> None:
