@@ -9,8 +9,8 @@ from funcgrad.core.errors import here
 from funcgrad.runtime.background import wait
 from funcgrad.runtime.deferred import Deferred, Hold, flush, flush_all, holding, local, lock, queues
 from funcgrad.runtime.programs import on_host
-from funcgrad.runtime.recording import Recording, returned
-from funcgrad.runtime.windows import Window, run_entangled, run_recording, runnable
+from funcgrad.runtime.recording import Recording, returned, runnable
+from funcgrad.runtime.windows import Window, run_entangled, run_recording
 
 Draw = Callable[[], Any]
 

@@ -112,3 +112,28 @@ def returned(box: Sequence[Any]) -> Sequence[Any]:
     """The results of a compiled run, taken from ``box``."""
     (found,) = box
     return found.finish() if found.__class__ is Progress else found
+
+
+def pass_errors_on(ops: list[Any]) -> None:
+    """Removes operations whose operands could not be computed, since their results cannot be either."""
+    kept = []
+    count = len(ops)
+    for op in ops[:count]:
+        failed = next((b.error for b in op[1] if b.__class__ is Deferred and hasattr(b, "error")), None)
+        if failed is None:
+            kept.append(op)
+        else:
+            for deferred in op[3]:
+                deferred.error = failed
+    ops[:count] = kept
+
+
+def runnable(ops: Sequence[Any]) -> int:
+    """The number of leading operations that depend only on available values and each other."""
+    made: set[int] = set()
+    for count, (_, buffers, _, results) in enumerate(ops):
+        for b in buffers:
+            if b.__class__ is Deferred and id(b) not in made and not hasattr(b, "value"):
+                return count
+        made.update(map(id, results))
+    return len(ops)

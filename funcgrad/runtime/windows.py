@@ -44,7 +44,7 @@ from funcgrad.runtime.pieces import Pieces, Progress, cuts, sunk
 from funcgrad.runtime.placement import apart, several, shardings
 from funcgrad.runtime.process import process
 from funcgrad.runtime.programs import CALL_COST, VALUE_COST, WAKE_COST, WINDOWS, Executable, lasting
-from funcgrad.runtime.recording import Entangled, Recording
+from funcgrad.runtime.recording import Entangled, Recording, pass_errors_on, runnable
 from funcgrad.runtime.schedule import due, earliest, timeline, unamortized
 from funcgrad.runtime.sequence import run
 
@@ -477,36 +477,11 @@ def run_entangled(queues: Sequence[Queue]) -> None:
         for queue in list(queues):
             if queue.backlog:
                 _take_up(queue)
-            _pass_errors_on(queue.ops)
+            pass_errors_on(queue.ops)
             count = runnable(queue.ops[:])
             if count:
                 run_recording(queue, Recording(queue.ops[:count]), count)
                 going = True
-
-
-def _pass_errors_on(ops: list[Any]) -> None:
-    """Removes operations whose operands could not be computed, since their results cannot be either."""
-    kept = []
-    count = len(ops)
-    for op in ops[:count]:
-        failed = next((b.error for b in op[1] if b.__class__ is Deferred and hasattr(b, "error")), None)
-        if failed is None:
-            kept.append(op)
-        else:
-            for deferred in op[3]:
-                deferred.error = failed
-    ops[:count] = kept
-
-
-def runnable(ops: Sequence[Any]) -> int:
-    """The number of leading operations that depend only on available values and each other."""
-    made: set[int] = set()
-    for count, (_, buffers, _, results) in enumerate(ops):
-        for b in buffers:
-            if b.__class__ is Deferred and id(b) not in made and not hasattr(b, "value"):
-                return count
-        made.update(map(id, results))
-    return len(ops)
 
 
 def _run_one(queue: Queue) -> None:
