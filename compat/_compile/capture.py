@@ -118,6 +118,9 @@ class Call:
     backward: Backward | None = None
 
 
+_INTERRUPTED = "another thread needed values of its operations meanwhile"
+
+
 class Capturing:
     """Captures one call of a function.
 
@@ -154,7 +157,8 @@ class Capturing:
         states = [*self.arguments, *self.watch.tensors.values()]
         for state in states:
             # For many tensors the first ones do not identify the call.
-            state.storage.buffer = runtime.own(state.storage.buffer)
+            while not state.storage.replace(read := state.storage.buffer, runtime.own(read)):
+                pass
         before = [(s, s.storage.buffer) for s in states]
         found: tuple[Call, runtime.Recording] | None = None
         tracked = tracked_hyperparameters(self.watch.optimizers)
@@ -165,6 +169,8 @@ class Capturing:
                     found = self._study(before, checks)
                     if self.live:
                         self._study_backward(*found, before, checks)
+            except runtime.Interrupted:
+                raise NotReplayable(_INTERRUPTED) from None
             finally:
                 for inspection in checks:  # of this call; those of later calls are run by the replay
                     runtime.later(inspection.now())
@@ -291,7 +297,10 @@ class Capturing:
         needed = {place for _, place, _ in call.written} | {g.result for g in call.gradients if g.result is not None}
         needed |= {result for check in call.checks for _, result in check.places if result is not None}
         needed |= {r.result for r in trees.leaves(call.results) if isinstance(r, Returned) and r.result is not None}
-        window = self.capture.run(recording)
+        try:
+            window = self.capture.run(recording)
+        except runtime.Interrupted:
+            raise NotReplayable(_INTERRUPTED) from None
         if call.backward is None and set(window.outputs) != needed:  # a graph holds others
             raise NotReplayable("a result is kept somewhere that the function does not return")
         call.window = window

@@ -101,7 +101,7 @@ class _OldLoaded(Loaded):
             raise CorruptFileError(f"storage {key!r}: the file ends after {contents.size} of its {have} bytes")
         if storage.device is not META and have:
             turned = contents.reshape(-1, itemsize)[:, ::-1] if self.swapped else contents
-            storage._write_bytes(np.ascontiguousarray(turned).reshape(-1))
+            storage.change_bytes(lambda _: np.ascontiguousarray(turned).reshape(-1))
 
 
 def read(file: Any, place: Callable[..., Any], unpicklers: Callable[..., Any], weights_only: bool) -> Any:

@@ -15,6 +15,10 @@ from funcgrad.runtime.windows import Window, run_entangled, run_recording
 Draw = Callable[[], Any]
 
 
+class Interrupted(Exception):
+    """Another thread has run captured operations, since it needed their values."""
+
+
 class Capture(Hold):
     """The operations that a thread records inside ``with capture.holding():``.
 
@@ -31,6 +35,7 @@ class Capture(Hold):
         self.host: list[Any] = []
         self.tables: list[Any] = []
         self._drawing = False
+        self._runs = 0
 
     def value_wanted(self) -> None:
         self.stopped = here()
@@ -45,11 +50,17 @@ class Capture(Hold):
     def holding(self) -> Any:
         """Runs the operations recorded before, and defers the next ones."""
         flush()
+        self._runs = local.queue.runs
         return holding(self)
 
     def recording(self) -> Recording:
-        """The recorded operations."""
+        """The recorded operations.
+
+        Raises:
+            Interrupted: if some are missing.
+        """
         with lock:
+            self._check()
             ops = list(local.queue.ops)
             if runnable(ops) < len(ops):
                 run_entangled([queue for queue in queues if queue is not local.queue])
@@ -58,12 +69,22 @@ class Capture(Hold):
     def discard(self, first: int) -> None:
         """Removes the recorded operations from number ``first`` on; no result of theirs may be needed."""
         with lock:
-            del local.queue.ops[first:]
+            if self._runs == local.queue.runs:
+                del local.queue.ops[first:]
 
     def run(self, recording: Recording) -> Window:
-        """Runs the recorded operations; returns a function that replays them."""
+        """Runs the recorded operations; returns a function that replays them.
+
+        Raises:
+            Interrupted: if another thread has.
+        """
         with lock:
+            self._check()
             return run_recording(local.queue, recording, len(recording.codes))
+
+    def _check(self) -> None:
+        if self._runs != local.queue.runs:
+            raise Interrupted
 
 
 def drawn(draw: Draw) -> Any:

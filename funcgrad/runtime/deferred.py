@@ -69,9 +69,13 @@ class Queue:
         whole: whether the operations are compiled as one program even if they run only once.
         awaited: whether it was last run for a value that was needed then.
         owner: the thread.
+        runs: how often operations have been taken from it; another thread that needs their values takes them at any
+            time.
     """
 
-    __slots__ = ("ops", "backlog", "transient", "later", "due", "recent", "backwards", "whole", "awaited", "owner")
+    __slots__ = (
+        "ops", "backlog", "transient", "later", "due", "recent", "backwards", "whole", "awaited", "owner", "runs",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.ops: list[Operation] = []
@@ -84,6 +88,7 @@ class Queue:
         self.whole = False
         self.awaited = False
         self.owner = threading.current_thread()
+        self.runs = 0
 
     def part(self, ops: list[Operation]) -> Queue:
         """A queue of a range of its operations."""
@@ -107,7 +112,7 @@ class Hold:
 
 class _Local(threading.local):
     hold: Hold | None = None
-    #: The last recorded operation, if it was run to make room: ``operands`` still finds its operands.
+    #: The last recorded operation, if it was run to make room: ``computed_from`` still finds its operands.
     last: Operation | None = None
 
     def __init__(self) -> None:
@@ -184,18 +189,12 @@ def record_all(code: Executable, buffers: Sequence[Any], numbers: Sequence[Any] 
     return results
 
 
-def operands(buffer: Any) -> Sequence[Any]:
-    """The operands of the last recorded operation, if ``buffer`` is one of its results; otherwise ()."""
-    last = local.ops[-1] if local.ops else local.last
-    return last[1] if last is not None and any(made is buffer for made in last[3]) else ()
-
-
 _used = kept_with_program(used_inputs)
 
 
 def computed_from(buffer: Any, operand: Any) -> bool:
     """Whether ``buffer`` is a result of the last recorded operation, which reads the values of ``operand``."""
-    last = local.ops[-1] if local.ops else local.last
+    last = next(reversed(local.ops), local.last)
     if last is None or not any(made is buffer for made in last[3]):
         return False
     code, buffers = last[0], last[1]
@@ -334,12 +333,14 @@ def make_room() -> None:
     ops = queue.ops
     if local.hold is not None:
         return
-    first = ops[0][0]
-    again = next((i for i in range(len(ops) - 1, len(ops) // 2, -1) if ops[i][0] is first), None)
+    now = ops[:]  # another thread may take them meanwhile
+    if not now:
+        return
+    first = now[0][0]
+    again = next((i for i in range(len(now) - 1, len(now) // 2, -1) if now[i][0] is first), None)
     if again is None or queue.backlog:
-        last = ops[-1]
         flush()
-        local.last = last
+        local.last = now[-1]
     else:
         run_queue(queue, again)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from funcgrad.core.ir import Program
 from funcgrad.runtime.compose import join
-from funcgrad.runtime.deferred import Hold, holding, local
+from funcgrad.runtime.deferred import Hold, Operation, holding, local, lock
 from funcgrad.runtime.programs import Executable
 from funcgrad.runtime.sequence import run
 
@@ -66,13 +66,16 @@ class Segment:
 
     Attributes:
         begin, end: the number of recorded operations before and after.
-        complete: whether none of them has run.
+        complete: whether none of them has run, also by another thread.
         inputs: the distinct buffers read from outside.
     """
 
     def __init__(self) -> None:
-        self.begin = self.end = len(local.ops)
+        with lock:
+            self._runs = local.queue.runs
+            self.begin = self.end = len(local.ops)
         self.complete = False
+        self._ops: list[Operation] = []
         self.inputs: list[Any] = []
         self._codes: list[Executable] = []
         self._wires: list[int] = []
@@ -80,9 +83,11 @@ class Segment:
 
     def close(self) -> None:
         """Analyses the recorded operations."""
-        self.end = len(local.ops)
+        self._ops = local.ops[self.begin :]
+        self.end = self.begin + len(self._ops)
+        self.complete = self._runs == local.queue.runs
         inputs: dict[int, int] = {}
-        for code, buffers, _, results in local.ops[self.begin :]:
+        for code, buffers, _, results in self._ops:
             self._codes.append(code)
             for b in buffers:
                 place = self._results.get(id(b))
@@ -101,20 +106,24 @@ class Segment:
 
     def numbers(self) -> Iterator[tuple[int, Sequence[Any]]]:
         """Each operation's index and its numbers."""
-        for at in range(self.begin, self.end):
-            yield at, local.ops[at][2]
+        for at, op in enumerate(self._ops, self.begin):
+            yield at, op[2]
 
     def join(self, wanted: list[int]) -> Executable | None:
         """Joins them into one operation with the wanted results, also in the window; None if there are none.
 
-        No other result may be referenced.
+        No other result may be referenced. If another thread has run them meanwhile, the segment is not complete any
+        more.
         """
         if not self._codes:
             return None
         numbers = [n for _, given in self.numbers() for n in given]
         code = Joined(self._codes, self._wires, wanted)
-        results = [r for op in local.ops[self.begin :] for r in op[3]]
-        local.ops[self.begin :] = [(code, self.inputs, numbers, tuple([results[i] for i in wanted]))]
+        results = [r for op in self._ops for r in op[3]]
+        with lock:
+            self.complete = self._runs == local.queue.runs
+            if self.complete:
+                local.ops[self.begin :] = [(code, self.inputs, numbers, tuple([results[i] for i in wanted]))]
         return code
 
 

@@ -93,6 +93,7 @@ def run_alone(buffer: Deferred) -> bool:
         places = _places(buffer, ops)
         if not places or len(ops) - len(places) < OTHERS:
             return False
+        queue.runs += 1
         taken = [ops[i] for i in places]
         recording = Recording(taken[::-1])
         results = list(range(len(recording.pending)))

@@ -425,6 +425,7 @@ def _run_queue(queue: Queue, most: int | None) -> None:
     if queue.backlog:
         _take_up(queue)
     ops = queue.ops
+    queue.runs += 1
     count = len(ops) if most is None else min(most, len(ops))
     try:
         groups = apart(ops[:count]) if count > 1 and several() else []
@@ -480,6 +481,7 @@ def run_entangled(queues: Sequence[Queue]) -> None:
             pass_errors_on(queue.ops)
             count = runnable(queue.ops[:])
             if count:
+                queue.runs += 1
                 run_recording(queue, Recording(queue.ops[:count]), count)
                 going = True
 

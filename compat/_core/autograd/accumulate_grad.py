@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from compat._core.autograd.node import NO_EDGE, Edge, Node, fit, overrides_operators
+from compat._core.memory.exchange import swap
 from compat._core.memory.strides import Layout, contiguous_strides
 from compat._core.tensor.autograd_state import PASSING, SHARED, Autograd
 from compat._core.tensor.tensor import Tensor, autograd_of, from_buffer, wrap
@@ -86,18 +87,16 @@ class AccumulateGrad(Node):
         elif mode.task is not None and mode.task.grads is not None:
             before = mode.task.grads.get(variable)
             mode.task.grads.put(variable, grad.clone() if before is None else added(before, grad))
-        elif meta.grad is None:
-            del grad  # ``_owned`` counts references
-            meta.grad = _owned(variable, grads)
-            if isinstance(grads, list) and self._hooks is not None and self._hooks.post:
-                grads[0] = meta.grad.detach()  # shares its memory with ``grad``
         else:
-            if mode.grad or (meta.grad.__class__ is not Tensor and meta.grad.layout is not grad.layout):
-                meta.grad = added(meta.grad, grad)
-            else:
-                meta.grad.add_(grad)
-            if meta.grad._layout_.stride != variable._layout_.stride and mode.lays_out:
-                _check_layout(meta.grad, variable)
+            if meta.grad is None:
+                del grad  # ``_owned`` counts references
+                grad = _owned(variable, grads)
+                if swap(meta, "grad", None, grad):
+                    if isinstance(grads, list) and self._hooks is not None and self._hooks.post:
+                        grads[0] = grad.detach()  # shares its memory with ``grad``
+                    grad = None
+            if grad is not None:
+                _add(variable, meta, grad)
         if meta.post_accumulate:
             for hook in list(meta.post_accumulate.values()):
                 given = hook(variable)
@@ -106,6 +105,22 @@ class AccumulateGrad(Node):
                 if given is not None:
                     raise TypeError(f"expected Variable, but hook returned '{type(given).__name__}'")
         return ()
+
+
+def _add(variable: Tensor, meta: Autograd, grad: Tensor) -> None:
+    """Adds to the gradient of a leaf, which other threads may change meanwhile."""
+    while True:
+        before = meta.grad
+        if before is None:
+            after: Tensor = grad
+        elif mode.grad or (before.__class__ is not Tensor and before.layout is not grad.layout):
+            after = added(before, grad)
+        else:
+            after = before.add_(grad)
+        if after is before or swap(meta, "grad", before, after):
+            break
+    if before is not None and after._layout_.stride != variable._layout_.stride and mode.lays_out:
+        _check_layout(after, variable)
 
 
 def added(a: Tensor, b: Tensor) -> Tensor:
@@ -174,16 +189,15 @@ AccumulateGrad.__module__ = "builtins"
 
 def accumulator(leaf: Tensor) -> AccumulateGrad:
     """The ``AccumulateGrad`` node of a leaf; the same one while there are references to it."""
-    meta = leaf._autograd_state_
-    if meta is None:
-        meta = leaf._autograd_state_ = Autograd()
-    elif meta.accumulator is not None:
-        found = meta.accumulator()
+    meta = autograd_of(leaf)
+    while True:
+        known = meta.accumulator
+        found = None if known is None else known()
         if found is not None:
             return found
-    node = AccumulateGrad(leaf)
-    meta.accumulator = weakref.ref(node)
-    return node
+        node = AccumulateGrad(leaf)
+        if swap(meta, "accumulator", known, weakref.ref(node)):
+            return node
 
 
 def leaf_edge(t: Tensor) -> Edge:

@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 from compat._core.autograd.accumulate_grad import AccumulateGrad, leaf_edge
 from compat._core.autograd.node import NO_EDGE, Edge, Node, overrides_operators
 from compat._core.autograd.saved_variable import HookStack, SavedResult, modified
+from compat._core.memory.exchange import exchange_all
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strides import Layout
 from compat._core.tensor.autograd_state import Autograd
 from compat._core.tensor.tensor import Tensor, autograd_of, from_buffer
-from compat._core.tensor.version_counter import bump_version
 from compat._core.transforms.grad_mode import mode, next_sequence
 from funcgrad import runtime
 from funcgrad.core.caching import Cache, Group
@@ -96,22 +96,25 @@ class Walk:
         nodes: the nodes, users before their operands.
         key: the structure; empty if the engine must run the graph.
         buffers: the buffers, without duplicates.
+        leaves: the nodes of leaves.
+        grads: the buffers of their present gradients; None for those without one.
     """
 
-    __slots__ = ("nodes", "key", "buffers", "leaves", "_places")
+    __slots__ = ("nodes", "key", "buffers", "leaves", "grads", "_places")
 
     def __init__(self, roots: Sequence[Edge], grads: Sequence[Tensor | None]):
         self.nodes = _reachable(roots)
         self.key: tuple = ()
         self.buffers: list[Any] = []
         self.leaves: list[AccumulateGrad] = []
+        self.grads: list[Any] = []
         self._places: dict[int, int] = {}
         if len(self.nodes) >= FEWEST and all(g is not None and not overrides_operators(g) for g in grads):
             self.key = self._structure(roots, grads) or ()
 
     def _structure(self, roots: Sequence[Edge], grads: Sequence[Any]) -> tuple | None:
         if _native is not None:
-            key: tuple | None = _native.structure(self.nodes, roots, grads, self.buffers, self.leaves)
+            key: tuple | None = _native.structure(self.nodes, roots, grads, self.buffers, self.leaves, self.grads)
             return key
         return self._written(roots, grads)
 
@@ -183,12 +186,17 @@ class Walk:
         meta = variable._autograd_state_
         key.append(variable._layout_)
         self.leaves.append(node)
-        if meta is None or meta.grad is None:
+        grad = None if meta is None else meta.grad
+        if grad is None:
             key.append(None)
-        elif meta.grad._view_ is not None or meta.grad._node_ is not None or overrides_operators(meta.grad):
+            self.grads.append(None)
+        elif grad._view_ is not None or grad._node_ is not None or overrides_operators(grad):
             return False
         else:
-            self._tensor(meta.grad, key)
+            self.grads.append(grad._storage_.buffer)
+            self._tensor(grad, key)
+            if type(grad._storage_) is not UntypedStorage:
+                return False
         leaf = variable._rg_ and variable._node_ is None and not node.particular
         return leaf and (meta is None or not (meta.hooks or meta.post_accumulate))
 
@@ -245,11 +253,19 @@ def sweep(
     if runtime.settings.limit == 1 or mode.anomaly:
         engine(None)
         return
+    while not _swept(roots, grads, keep_graph, engine):
+        pass  # another thread has changed a gradient
+
+
+def _swept(
+    roots: Sequence[Edge], grads: Sequence[Tensor | None], keep_graph: bool, engine: Callable[[Marks | None], None]
+) -> bool:
+    """Runs backward, unless another thread changes the gradient of a leaf meanwhile; returns whether it did."""
+    global _unmet
     walk = Walk(roots, grads)
     if not walk.key:
         engine(None)
-        return
-    global _unmet
+        return True
     known = _sweeps[keep_graph]
     found = known.get(walk.key)
     if found is None:
@@ -257,22 +273,25 @@ def sweep(
     if found is None and _unmet >= OFTEN:
         known[walk.key] = Met()
         engine(None)
-        return
+        return True
     if not isinstance(found, Sweep):
         _unmet += 1
         made = _first(walk, engine)
         if made is not None:
             known[walk.key] = made
-        return
+        return True
     _unmet = 0
-    _again(found, walk)
+    if not _again(found, walk):
+        return False
     if not keep_graph:
         for node in walk.nodes:
             node.release()
+    return True
 
 
-def _again(found: Sweep, walk: Walk) -> None:
-    """Records the pass as one operation, and sets the gradients of the leaves."""
+def _again(found: Sweep, walk: Walk) -> bool:
+    """Records the pass as one operation, and sets the gradients of the leaves; returns whether these were still those
+    of the walk."""
     buffers = [*walk.buffers, *found.constants]
     nodes: Sequence[Any] = walk.nodes
     operands = [buffers[i] for i in found.operands]
@@ -280,15 +299,25 @@ def _again(found: Sweep, walk: Walk) -> None:
     if found.code is not None:
         numbers = [n if place is None else _number(nodes[place], n) for place, n in found.numbers]
         results = runtime.record_all(found.code, operands, numbers)
-    for node, (layout, place) in zip(walk.leaves, found.leaves):
+    written: list[Tensor] = []
+    before: list[Any] = []
+    after: list[Any] = []
+    states: list[Autograd] = []
+    made: list[Tensor] = []
+    for node, (layout, place), read in zip(walk.leaves, found.leaves, walk.grads):
         buffer = results[place] if place >= 0 else buffers[~place]
-        meta = autograd_of(node.variable)
         if layout is not None:
-            meta.grad = from_buffer(buffer, layout)
-        elif meta.grad is not None:
-            storage = meta.grad._storage_
-            storage.write(buffer)
-            bump_version(meta.grad)
+            states.append(autograd_of(node.variable))
+            made.append(from_buffer(buffer, layout))
+        elif read is not None:
+            grad = node.variable._autograd_state_.grad  # type: ignore[union-attr]
+            if grad is None:
+                return False
+            written.append(grad)
+            before.append(read)
+            after.append(buffer)
+    storages = [t._storage_ for t in written]
+    return bool(exchange_all(storages, before, after, [t._counter_ for t in written], states, made))
 
 
 def _number(node: Any, which: int) -> Any:
@@ -318,6 +347,8 @@ def _first(walk: Walk, engine: Callable[[Marks | None], None]) -> Sweep | None:
         now = node.variable._autograd_state_.grad  # type: ignore[union-attr]
         if now is None or now._view_ is not None:  # it may reuse the storage of a root's gradient
             return None
+        if now is not grad and grad is not None:
+            return None
         leaves.append((now._layout_ if now is not grad else None, now._storage_.buffer))
     if any(id(b) not in places for b in segment.inputs):
         return None
@@ -331,7 +362,8 @@ def _first(walk: Walk, engine: Callable[[Marks | None], None]) -> Sweep | None:
     numbers = _numbers(segment, marks, {node: i for i, node in enumerate(walk.nodes)})
     operands = [places[id(b)] for b in segment.inputs]
     del leaves
-    return Sweep(segment.join(wanted), operands, constants, numbers, final)
+    code = segment.join(wanted)
+    return Sweep(code, operands, constants, numbers, final) if segment.complete else None
 
 
 def _numbers(segment: runtime.Segment, marks: Marks, index: dict[Node, int]) -> list[Any]:

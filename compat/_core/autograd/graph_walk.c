@@ -23,7 +23,7 @@ typedef struct {
 typedef struct {
   PyObject **key;
   Py_ssize_t length, room;
-  PyObject *nodes, *buffers, *leaves;
+  PyObject *nodes, *buffers, *leaves, *grads;
   Places index, places, classes;
   Kind kinds[KINDS];
   Py_ssize_t kind_count;
@@ -154,7 +154,13 @@ static int put_leaf_gradient(Walk *w, PyObject *grad) {
   if (overrides == NULL) return ERROR;
   int status = PyObject_IsTrue(overrides) || slot_get(grad, t_view) != Py_None || slot_get(grad, t_node) != Py_None;
   Py_DECREF(overrides);
-  return status ? ENGINE : put_tensor(w, grad);
+  if (status) return ENGINE;
+  PyObject *storage = of_tensor(grad, t_storage, n_storage), *buffer = NULL;
+  if (storage == NULL) return ERROR;
+  if ((PyObject *)Py_TYPE(storage) == UntypedStorage) buffer = slot_get(storage, s_buffer);
+  status = buffer == NULL ? ENGINE : PyList_Append(w->grads, buffer) < 0 ? ERROR : DONE;
+  Py_DECREF(storage);
+  return status == DONE ? put_tensor(w, grad) : status;
 }
 
 // Whether a leaf expects other gradients than operations give: of the size that it had, or of a dtype chosen.
@@ -173,7 +179,10 @@ static int put_leaf(Walk *w, PyObject *node) {
   if (status != DONE) return status;
   if (PyList_Append(w->leaves, node) < 0) return ERROR;
   PyObject *grad = meta == Py_None ? Py_None : slot_get(meta, m_grad);
+  if (grad == Py_None && PyList_Append(w->grads, grad) < 0) return ERROR;
+  Py_INCREF(grad);  // another thread may replace it
   status = grad == Py_None ? put(w, Py_NewRef(Py_None)) : put_leaf_gradient(w, grad);
+  Py_DECREF(grad);
   if (status != DONE) return status;
   int bars[4] = {slot_get(variable, t_rg) == Py_False || slot_get(variable, t_node) != Py_None,
                  is_particular(node, layout, meta), 0, 0};
@@ -353,12 +362,12 @@ static PyObject *key_of(Walk *w) {
   return key;
 }
 
-// structure(nodes, roots, grads, buffers, leaves): the key, None where the engine has to run; fills the lists.
+// structure(nodes, roots, grads, buffers, leaves, leaf_grads): the key, None where the engine has to run; fills the lists.
 static PyObject *structure_of(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-  if (count != 5) return PyErr_Format(PyExc_TypeError, "structure() takes 5 arguments, not %zd", count);
+  if (count != 6) return PyErr_Format(PyExc_TypeError, "structure() takes 6 arguments, not %zd", count);
   PyObject *roots = PySequence_Fast(args[1], "roots are a sequence"), *found = NULL;
   PyObject *grads = roots == NULL ? NULL : PySequence_Fast(args[2], "gradients are a sequence");
-  Walk w = {.nodes = args[0], .buffers = args[3], .leaves = args[4]};
+  Walk w = {.nodes = args[0], .buffers = args[3], .leaves = args[4], .grads = args[5]};
   size_t expected = (size_t)PyList_GET_SIZE(w.nodes);
   if (grads != NULL && places_begin(&w.index, expected) == 0 && places_begin(&w.places, expected) == 0 &&
       places_begin(&w.classes, KINDS) == 0) {

@@ -94,9 +94,17 @@ def _guarded(kind: Any) -> Any:
         finally:
             _again(storage)
 
+    def replace(storage: Any, before: Any, new: Any, layout: Any = None, offset: int = 0) -> bool:
+        _ask(storage, write=True)
+        storage.__class__ = kind
+        try:
+            return bool(storage.replace(before, new, layout, offset))
+        finally:
+            _again(storage)
+
     contents = {
-        "__slots__": (), "buffer": property(read, write), "look": functools.partialmethod(_ask, write=False),
-        "guards": kind, "__module__": kind.__module__,
+        "__slots__": (), "buffer": property(read, write), "replace": replace,
+        "look": functools.partialmethod(_ask, write=False), "guards": kind, "__module__": kind.__module__,
     }  # fmt: skip
     return type(kind.__name__, (kind,), contents)
 

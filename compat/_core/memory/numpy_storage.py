@@ -26,12 +26,13 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 import weakref
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from compat._core.memory.exchange import turn
 from compat._core.memory.shared_memory import Block
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strided_access import elements_of
@@ -50,8 +51,6 @@ class Hosted(UntypedStorage):
     """A storage whose contents are those of a NumPy array, its ``_memory``; the buffer is a copy of them."""
 
     __slots__ = ()
-    #: Of shared memory: the buffers read since the last write, except the last one.
-    _read: Sequence[weakref.ref[Any]] = ()
 
     @property
     def buffer(self) -> Any:
@@ -61,51 +60,60 @@ class Hosted(UntypedStorage):
             if self.__class__ is not Hosted:  # another thread found no other reference to the memory
                 return known
             memory = self._memory
+            alone = _unshared(memory)  # before comparing: another thread may write and drop its array meanwhile
             if known is None or not _same_bytes(runtime.to_numpy(known), memory):
-                self._remember(known)
                 known = runtime.from_numpy(memory)
                 _buffer.__set__(self, known)
-            if _unshared(memory):
+            if alone:
                 self._settle()
             return known
 
     @buffer.setter
     def buffer(self, new: Any) -> None:
-        taken = runtime.operands(new)
         new = runtime.ready(new)
         with _lock:
-            if self.__class__ is Hosted:
-                self._take(new, taken)
+            if self.__class__ is Hosted and self._keeps(new) and new is not None:  # else the buffer is donated
+                known = _buffer.__get__(self) if self.is_shared() else None
+                _write_changes(self._memory, known, runtime.to_numpy(new))
             _buffer.__set__(self, new)
 
-    def _remember(self, known: Any) -> None:
-        """Keeps a weak reference to a buffer that a pending write may have read: ``x[0] += 1`` reads twice."""
-        if known is not None and self.is_shared():
-            self.__dict__["_read"] = [weakref.ref(known), *self._read[:3]]
+    def replace(self, read: Any, new: Any, layout: Layout | None = None, offset: int = 0) -> bool:
+        """Writes the elements that an operation wrote; others may have been written by NumPy meanwhile, or through
+        another storage over the same memory."""
+        new = runtime.ready(new)
+        if layout is not None and layout.dense and layout.numel * layout.dtype.itemsize == self.nbytes():
+            layout = None
+        with _lock:
+            if self.__class__ is not Hosted:
+                return False
+            latest = _buffer.__get__(self) is read
+            if self._keeps(new):
+                known = None if latest and self._undisturbed(read) else read
+                _write_changes(self._memory, known, runtime.to_numpy(new), layout, offset)
+            if latest:
+                _buffer.__set__(self, new)
+        return True
 
-    def _take(self, new: Any, taken: Sequence[Any]) -> None:
-        """Writes a buffer into the memory.
+    def _undisturbed(self, read: Any) -> bool:
+        """Whether the memory surely has the contents of a buffer that was read. Otherwise only changes are written: an
+        operation may leave elements of its layout as they were."""
+        if self.is_shared():
+            return False
+        memory = self._memory
+        return threading.active_count() == 1 or (memory.nbytes >= LARGE and _same_bytes(runtime.to_numpy(read), memory))
 
-        Args:
-            taken: the operands that it was computed from, if known.
-        """
+    def _keeps(self, new: Any) -> bool:
+        """Whether a new buffer can be written into the memory; otherwise it becomes an ordinary storage: a tracer has
+        no contents yet, and read-only memory cannot be written."""
         if isinstance(new, Tracer) or not self._memory.flags.writeable:
-            # A tracer has no contents yet, and read-only memory cannot be written: sharing ends.
             self._settle()
-        elif new is None:  # the buffer is donated
-            return
-        elif self.is_shared():
-            before = [x for ref in self._read if (x := ref()) is not None and any(x is y for y in taken)]
-            known = _buffer.__get__(self)
-            _write_changes(self._memory, before if known is None else [known, *before], runtime.to_numpy(new))
-            self.__dict__.pop("_read", None)
-        else:
-            np.copyto(self._memory, runtime.to_numpy(new))
+            return False
+        return True
 
     def give_up(self, buffer: Any) -> Any:
         if self.is_shared():  # a write is detected by comparing with the buffer
             return runtime.from_numpy(runtime.to_numpy(buffer))
-        return super().give_up(buffer)
+        return UntypedStorage.give_up(self, buffer)
 
     def _settle(self) -> None:
         """Makes it an ordinary storage. Memory whose address was read is kept, so that it is not reused."""
@@ -120,11 +128,15 @@ class Hosted(UntypedStorage):
         return getattr(self, "_root", (self,))[0]._block is not None
 
     def resizable(self) -> bool:
-        return not self.lent and _unshared(self._memory)
+        with _lock:
+            return not self.lent and (self.__class__ is UntypedStorage or _unshared(self._memory))
 
     def data_ptr(self) -> int:
+        with _lock:
+            if self.__class__ is not UntypedStorage and not hasattr(self, "_address"):
+                self._address = self._memory.__array_interface__["data"][0]
         if not hasattr(self, "_address"):
-            self._address = self._memory.__array_interface__["data"][0]
+            return UntypedStorage.data_ptr(self)  # another thread has made it an ordinary one
         shown = self.__dict__.get("_shown")
         if shown is not None:  # the address was read before the memory was shared with NumPy
             self.show(shown)
@@ -145,18 +157,32 @@ def _same_bytes(x: np.ndarray, y: np.ndarray) -> bool:
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
-def _write_changes(memory: np.ndarray, before: Sequence[Any], new: np.ndarray) -> None:
-    """Writes an operation's changes into shared memory.
+def _write_changes(
+    memory: np.ndarray, before: Any, new: np.ndarray, layout: Layout | None = None, offset: int = 0
+) -> None:
+    """Writes an operation's changes into memory.
 
     Args:
-        before: the buffers that the operation read; one of them has the contents before the write.
-        new: the result.
+        before: the buffer that the operation read; None to write all elements.
+        new: its result.
+        layout, offset: of the elements that it may have changed; None for all.
     """
-    bits = _BITS[min(memory.itemsize, 8)]
-    now, there, *were = (
-        np.ascontiguousarray(x).reshape(-1).view(bits) for x in (new, memory, *map(runtime.to_numpy, before))
-    )
-    np.copyto(there, now, where=np.logical_and.reduce([was != now for was in were]) if were else True)
+    arrays = [memory, new] if before is None else [memory, new, runtime.to_numpy(before)]
+    if layout is not None:
+        if not layout.numel:
+            return
+        arrays = [_elements(np.ascontiguousarray(x), layout, offset) for x in arrays]
+    if before is None:
+        np.copyto(arrays[0], arrays[1])
+        return
+    for there, now, was in zip(*map(_parts, arrays)):
+        np.copyto(there, now, where=was != now)
+
+
+def _parts(array: np.ndarray) -> list[np.ndarray]:
+    """An array's elements as integers; those of complex numbers in two parts."""
+    parts = [array.real, array.imag] if array.dtype.kind == "c" else [array]
+    return [x.view(_BITS[x.itemsize]) for x in parts]
 
 
 def _references(memory: np.ndarray) -> int:
@@ -182,14 +208,14 @@ _SHARE = 4
 
 def is_large(storage: UntypedStorage) -> bool:
     """Whether a storage shares so much memory with NumPy that comparing all of it takes time."""
-    return storage.__class__ is Hosted and storage._memory.nbytes >= LARGE
+    return storage.__class__ is Hosted and storage.nbytes() >= LARGE
 
 
 def part_of(storage: UntypedStorage, layout: Layout, offset: int) -> tuple[UntypedStorage, Layout, int]:
     """A separate storage over the part of large memory that a layout covers, if that is small; and the layout in it."""
     span = room(layout.size, layout.stride)
     plain = layout.dtype is layout.base.dtype and layout.numel and not layout.conj and not layout.neg
-    if not plain or span * layout.dtype.itemsize * _SHARE > storage._memory.nbytes:
+    if not plain or span * layout.dtype.itemsize * _SHARE > storage.nbytes():
         return storage, layout, offset
     part, inside = storage_over(array_over(storage, layout, offset), layout.dtype)
     part._root = place_of(storage, offset)
@@ -221,12 +247,20 @@ def rejoin(t: Any) -> None:
 
 def array_over(storage: UntypedStorage, layout: Layout, offset: int) -> np.ndarray:
     """A tensor's elements as an array over the same memory."""
-    dtype = layout.dtype.numpy
     if not layout.numel:
-        return np.zeros(layout.size, dtype)
-    flat = elements_of(_memory_of(storage), dtype)
-    step = layout.dtype.itemsize
-    return np.ndarray(tuple(layout.size), dtype, flat, offset * step, [n * step for n in layout.stride])
+        return np.zeros(layout.size, layout.dtype.numpy)
+    while True:
+        _share(storage)
+        with _lock:  # without a reference from outside, another thread may make it an ordinary one again
+            if isinstance(storage, Hosted):
+                return _elements(storage._memory, layout, offset)
+
+
+def _elements(memory: np.ndarray, layout: Layout, offset: int) -> np.ndarray:
+    dtype, step = layout.dtype.numpy, layout.dtype.itemsize
+    return np.ndarray(
+        tuple(layout.size), dtype, elements_of(memory, dtype), offset * step, [n * step for n in layout.stride]
+    )
 
 
 def lent(storage: UntypedStorage, layout: Layout, offset: int) -> np.ndarray:
@@ -242,15 +276,28 @@ def borrowed(array: np.ndarray, dtype: Dtype) -> tuple[UntypedStorage, Layout]:
     return storage, layout
 
 
-def _memory_of(storage: UntypedStorage) -> np.ndarray:
-    """The NumPy array of a storage, which becomes a hosted one if necessary."""
+def _share(storage: UntypedStorage) -> None:
+    """Makes a storage a hosted one."""
     storage.look()
-    if not isinstance(storage, Hosted):
+    while not isinstance(storage, Hosted):
+        read = storage.buffer
+        buffer = runtime.ready(read)
         # A view, so that references to the array that owns the memory can be counted.
-        storage._memory = np.array(storage.numpy(), order="C")[...]
-        storage.buffer = runtime.ready(storage.buffer)
+        memory = np.array(runtime.to_numpy(buffer), order="C")[...]
+        with _lock:
+            if not isinstance(storage, Hosted):
+                _host(storage, memory, read, buffer)
+
+
+def _host(storage: UntypedStorage, memory: np.ndarray, read: Any, buffer: Any) -> bool:
+    """Makes a storage a hosted one over memory with the elements of its buffer, unless that is not ``read`` any more;
+    returns whether it did. The caller holds the lock."""
+    storage._memory = memory
+    done = turn(storage, read, Hosted, buffer)
+    if done is None:  # of another class
+        storage.buffer = buffer
         storage.__class__ = Hosted
-    return storage._memory
+    return done is not False
 
 
 # ---------------------------------------------------------------- from shared memory
@@ -268,21 +315,29 @@ def storage_in(block: Block, base: Base) -> UntypedStorage:
 
 def move_into(storage: UntypedStorage, block: Block) -> None:
     """Moves the contents of a storage, and of the storages over parts of it, into a block of shared memory."""
-    with _lock:
-        base, buffer = storage.base, runtime.ready(storage.buffer)
-        old = storage._memory if isinstance(storage, Hosted) else None
-        memory = block.memory.view(base.dtype.numpy).reshape(base.shape)
-        np.copyto(memory, runtime.to_numpy(buffer))
-        for part in list(storage._parts or ()):
-            if old is not None and hasattr(part, "_root"):
-                _move_part(part, old, block)
-        storage._memory, storage._block, storage.lent = memory, block, True
-        for told in ("_shown", "_seen"):
-            storage.__dict__.pop(told, None)
-        if hasattr(storage, "_address"):
-            del storage._address
-        _buffer.__set__(storage, buffer)
-        storage.__class__ = Hosted
+    base = storage.base
+    memory = block.memory.view(base.dtype.numpy).reshape(base.shape)
+    while True:
+        read = storage.buffer
+        buffer = runtime.ready(read)
+        with _lock:
+            if isinstance(storage, Hosted):
+                old = storage._memory
+                np.copyto(memory, old)
+                for part in list(storage._parts or ()):
+                    if hasattr(part, "_root"):
+                        _move_part(part, old, block)
+                storage._memory = memory
+            else:
+                np.copyto(memory, runtime.to_numpy(buffer))
+                if not _host(storage, memory, read, buffer):
+                    continue
+            storage._block, storage.lent = block, True
+            for told in ("_shown", "_seen"):
+                storage.__dict__.pop(told, None)
+            if hasattr(storage, "_address"):
+                del storage._address
+            return
 
 
 def _move_part(part: UntypedStorage, old: np.ndarray, block: Block) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from compat._core.memory.meta import NO_VALUES, unknown
 from compat._core.memory.storage_base import Moves
-from compat._core.memory.strides import Base
+from compat._core.memory.strides import Base, Layout
 from compat._core.types.device import CPU, META, available, device, on
 from compat._core.types.dtype import dtype as Dtype
 from funcgrad import runtime
@@ -97,6 +98,21 @@ class UntypedStorage(StorageBase):
     def write(self, buffer: Any) -> None:
         """Replaces the buffer by one of the same shape and dtype."""
         self.buffer = buffer
+
+    def replace(self, read: Any, new: Any, layout: Layout | None = None, offset: int = 0) -> bool:
+        """Replaces the buffer by the result of an operation, unless another thread has replaced it meanwhile; returns
+        whether it did.
+
+        Args:
+            read: the buffer that the operation read.
+            new: its result.
+            layout: of the elements that it wrote; None for all.
+            offset: of those elements.
+        """
+        done: bool | None = import_module("compat._core.memory.exchange").exchange(self, read, new, None)
+        if done is None:  # of another class
+            self.write(new)
+        return done is not False
 
     def look(self) -> None:
         """Called before NumPy gets the memory, whose later reads cannot be intercepted; guarded storages override
@@ -215,18 +231,26 @@ class UntypedStorage(StorageBase):
     def __setitem__(self, index: Any, value: Any) -> None:
         if self.base.device is META:
             return
-        contents = self.bytes().copy()
-        contents[index] = value
-        self._write_bytes(contents)
 
-    def _write_bytes(self, contents: np.ndarray) -> None:
-        array = contents.view(self.base.dtype.numpy).reshape(self.base.shape)
-        self.write(on(self.base.device, runtime.from_numpy(array)))
+        def change(contents: np.ndarray) -> np.ndarray:
+            contents[index] = value
+            return contents
+
+        self.change_bytes(change)
+
+    def change_bytes(self, change: Callable[[np.ndarray], np.ndarray]) -> None:
+        """Replaces the contents by what a function makes of a copy of them."""
+        while True:
+            read = self.buffer
+            contents = np.array(runtime.to_numpy(read), order="C").reshape(-1).view(np.uint8)
+            array = np.ascontiguousarray(change(contents)).view(self.base.dtype.numpy).reshape(self.base.shape)
+            if self.replace(read, on(self.base.device, runtime.from_numpy(array))):
+                return
 
     def byteswap(self, dtype: Dtype) -> None:
         """Reverses the bytes of each element of ``dtype``, in place."""
         step = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
-        self._write_bytes(self.bytes().reshape(-1, step)[:, ::-1].reshape(-1))
+        self.change_bytes(lambda contents: contents.reshape(-1, step)[:, ::-1].reshape(-1))
 
     def fill_(self, value: int) -> UntypedStorage:
         """Sets every byte to ``value``; returns the storage."""
@@ -235,8 +259,7 @@ class UntypedStorage(StorageBase):
 
     def copy_(self, source: UntypedStorage, non_blocking: bool = False) -> UntypedStorage:
         """Copies the bytes of another storage of at least this size; returns the storage."""
-        _ = self.buffer  # NumPy's writes are detected by comparing with the contents
-        self._write_bytes(source.bytes()[: self.nbytes()].copy())
+        self.change_bytes(lambda _: source.bytes()[: self.nbytes()].copy())
         return self
 
     def element_size(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 
 from compat._core.memory.storage import UntypedStorage, new_storage, unknown_storage
 from compat._core.memory.storage_base import Moves
+from compat._core.memory.strided_access import elements_of
 from compat._core.memory.strides import Base
 from compat._core.types import dtype as dtypes
 from compat._core.types.device import META, available
@@ -181,9 +182,13 @@ class TypedStorage(Moves, metaclass=_OfDtype):
     def __setitem__(self, index: Any, value: Any) -> None:
         if self.device is META:
             return
-        elements = self._elements().copy()
-        elements[index if isinstance(index, slice) else self._place(index)] = value
-        self._storage._write_bytes(elements.view(np.uint8))
+        place = index if isinstance(index, slice) else self._place(index)
+
+        def change(contents: np.ndarray) -> np.ndarray:
+            elements_of(contents, self.dtype.numpy)[place] = value
+            return contents
+
+        self._storage.change_bytes(change)
 
     def fill_(self, value: Any) -> TypedStorage:
         """Sets every element to ``value``; returns the storage."""

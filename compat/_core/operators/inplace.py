@@ -11,13 +11,14 @@ from typing import Any
 
 from compat._core.autograd.forward_ad import separate
 from compat._core.autograd.rebase_history import check_recorded, rebase
+from compat._core.memory.exchange import exchange
 from compat._core.memory.numpy_storage import Hosted, place_of
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strides import Base, overlap
 from compat._core.tensor import capture_checks
 from compat._core.tensor.autograd_state import LOOSE, SHARED
 from compat._core.tensor.tensor import Tensor, autograd_of, sync, wrap
-from compat._core.tensor.version_counter import bump_version
+from compat._core.tensor.version_counter import bump_version, record_line
 from compat._core.transforms import level_stack, vmap_checks
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.errors import OVERLAPS_INPUT
@@ -91,6 +92,33 @@ def put(t: Tensor, buffer: Any, traced: bool, name: str = "") -> None:
     bump_version(t)
 
 
+def replace(t: Tensor, read: Any, new: Any) -> bool:
+    """Replaces the buffer of a tensor's storage by the result of an operation, and bumps the version, unless another
+    thread has replaced it since it was read; returns whether it did."""
+    storage, counter = t._storage_, t._counter_
+    done = exchange(storage, read, new, counter)
+    if done:
+        if mode.anomaly and counter is not None:
+            record_line(counter)
+        return True
+    if done is None and storage.replace(read, new, t._layout_, t._offset_):
+        bump_version(t)
+        return True
+    return False
+
+
+def _write(plan: Any, t: Tensor, values: Sequence[Any]) -> None:
+    """Runs the program of a plan that writes into ``t``, and writes its result."""
+    if plan.traced:
+        put(t, plan.forward(*plan.arguments(values))[0], True, plan.kernel.name)
+        regenerate_layout(t)
+        return
+    while True:
+        buffers, numbers = plan.arguments(values)
+        if replace(t, buffers[plan.written], plan.forward(buffers, numbers)[0]):
+            return
+
+
 def run_into(plan: Any, values: Sequence[Any]) -> Tensor:
     """Runs a plan that writes into one of its inputs; returns that input."""
     t = values[plan.target]
@@ -100,9 +128,7 @@ def run_into(plan: Any, values: Sequence[Any]) -> Tensor:
         check_recorded(t)
     check_memory(t, values)
     if plan.node is None:
-        put(t, plan.forward(*plan.arguments(values))[0], plan.traced, plan.kernel.name)
-        if plan.traced:
-            regenerate_layout(t)
+        _write(plan, t, values)
         return t
     kept, old = values, None
     if plan.keeps(plan.target):
@@ -111,9 +137,7 @@ def run_into(plan: Any, values: Sequence[Any]) -> Tensor:
     node = plan.make_node(kept)
     if old is not None and old._rg_:
         old._node_, old._nr_ = old.clone()._node_, 0  # PyTorch saves a clone, with its node
-    put(t, plan.forward(*plan.arguments(values))[0], plan.traced, plan.kernel.name)
-    if plan.traced:
-        regenerate_layout(t)
+    _write(plan, t, values)
     if plan.derivative.saved_results:
         plan.keep_results(node, [t])
     rebase(t, node, 0)

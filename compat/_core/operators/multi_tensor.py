@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,13 +18,15 @@ import numpy as np
 from compat._core.autograd.rebase_history import check_recorded
 from compat._core.dispatch.dispatcher import job_overrides
 from compat._core.memory import strided_access
+from compat._core.memory.exchange import exchange_all
+from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strides import Layout
 from compat._core.operators.inplace import check_memory, put, regenerate_layout
 from compat._core.operators.kernel import KERNELS, Kernel
 from compat._core.operators.op_node import make_node_class
 from compat._core.operators.plan import run_traced, type_of_kind
 from compat._core.tensor.tensor import Tensor, sync
-from compat._core.tensor.version_counter import bump_version
+from compat._core.tensor.version_counter import bump_version, record_line
 from compat._core.transforms.grad_mode import mode
 from funcgrad import runtime
 from funcgrad.core.caching import Cache, Group
@@ -82,27 +85,56 @@ def write_together(jobs: Sequence[Job]) -> None:
     """
     for override in job_overrides:
         jobs = override(jobs, write_together)
-    key, buffers, numbers, written = _gathered(jobs)
-    if not written:
-        return
-    for t in written:
-        if t._counter_ is None:
-            check_memory(t, ())
-        if mode.grad:
-            check_recorded(t)
-    found = _programs.get(key) or _programs.again(key)
-    if found is None:
-        found = _programs[key] = _compile(jobs)
-    results = found.run(buffers, numbers)
-    if found.traced or mode.anomaly:
-        for t, place in zip(written, found.results):
-            put(t, results[place], found.traced)
-            if found.traced:
+    while True:
+        key, buffers, numbers, written = _gathered(jobs)
+        if not written:
+            return
+        for t in written:
+            if t._counter_ is None:
+                check_memory(t, ())
+            if mode.grad:
+                check_recorded(t)
+        found = _programs.get(key) or _programs.again(key)
+        if found is None:
+            found = _programs[key] = _compile(jobs)
+        results = found.run(buffers, numbers)
+        if found.traced:
+            for t, place in zip(written, found.results):
+                put(t, results[place], True)
                 regenerate_layout(t)
-        return
-    for t, place in zip(written, found.results):
-        t._storage_.write(results[place])
-        bump_version(t)
+            return
+        if _replaced(written, buffers, [results[place] for place in found.results]):
+            break
+    if mode.anomaly:
+        for t in written:
+            if t._counter_ is not None:
+                record_line(t._counter_)
+
+
+_storage, _counter, _buffer = attrgetter("_storage_"), attrgetter("_counter_"), attrgetter("buffer")
+
+
+def _replaced(written: Sequence[Tensor], read: Sequence[Any], new: list[Any]) -> bool:
+    """Writes new buffers, unless another thread has replaced one of those that were read; returns whether it did."""
+    storages, counters = list(map(_storage, written)), list(map(_counter, written))
+    before = list(map(_buffer, storages))
+    if not set(map(id, read)).issuperset(map(id, before)):
+        return False
+    done = exchange_all(storages, before, new, counters, [], [])
+    if done is not None:
+        return done
+    plain = {id(s): i for i, s in enumerate(storages) if s.__class__ is UntypedStorage}
+    first = list(plain.values())
+    taken = [[row[i] for i in first] for row in (storages, before, new, counters)]
+    if not exchange_all(taken[0], taken[1], taken[2], taken[3], [], []):
+        return False
+    counted = set(first)
+    for i, t in enumerate(written):
+        if id(storages[i]) not in plain:
+            storages[i].replace(before[i], new[i], t._layout_, t._offset_)
+        if i not in counted:
+            bump_version(t)
+    return True
 
 
 def _gathered(jobs: Sequence[Job]) -> tuple[tuple, list[Any], list[Any], list[Tensor]]:

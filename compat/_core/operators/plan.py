@@ -201,6 +201,7 @@ class Plan:
         device: the device of the results.
         source: the device of the operands, or of the tensor that is written.
         foreign: whether an operand of an in-place operation is on another device.
+        written: the index of the buffer that an in-place operation replaces.
         program: the program from buffers and numbers, in this order, to buffers.
         forward: runs the program.
         code: the executable with which it is recorded; None if it runs at once.
@@ -220,7 +221,7 @@ class Plan:
     __slots__ = (
         "kernel", "kinds", "target", "outputs", "program", "forward", "code", "traced", "node", "derivative", "run",
         "places", "edges", "saves", "results", "numeric", "differentiable", "finish", "types", "grad_strides", "device",
-        "source", "foreign", "make_tensor", "bounds", "_make_node",
+        "source", "foreign", "written", "make_tensor", "bounds", "_make_node",
     )  # fmt: skip
 
     def __init__(self, kernel: Any, kinds: tuple[Kind, ...], mask: tuple[bool, ...], target: int | None):
@@ -315,6 +316,7 @@ class Plan:
             for i, k in enumerate(self.kinds)
             if isinstance(k, Layout) or k in _NUMBER_TYPES
         ]
+        self.written = sum([what != NUMBER for i, what in self.places if i < (self.target or 0)])
 
     def _bound(self, logical: Program) -> None:
         """Sets the bounds of the numbers that must be checked."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compat._core.memory import strided_access
+from compat._core.memory.exchange import swap
 from compat._core.memory.meta import Unknown
 from compat._core.memory.numpy_storage import rejoin
 from compat._core.memory.storage import UntypedStorage
@@ -445,7 +446,8 @@ def _alias(t: Tensor, counter: Any, outside: Callable[[Any], Any] = level_stack.
 def autograd_of(t: Tensor) -> Autograd:
     """The tensor's gradient and hooks; creates the object if necessary."""
     if t._autograd_state_ is None:
-        t._autograd_state_ = Autograd()
+        swap(t, "_autograd_state_", None, Autograd())
+        assert t._autograd_state_ is not None
     return t._autograd_state_
 
 

@@ -10,6 +10,7 @@ import traceback
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from compat._core.memory.exchange import bump
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.errors import user_frame
 
@@ -33,12 +34,12 @@ def bump_version(t: Tensor) -> None:
     """Counts an in-place operation on a tensor; inference tensors are not counted."""
     counter = t._counter_
     if counter is not None:
-        counter.version += 1
+        bump(counter)
         if mode.anomaly:
-            _record_line(counter)
+            record_line(counter)
 
 
-def _record_line(counter: Any) -> None:
+def record_line(counter: Any) -> None:
     """Records the user's line as that of the counter's present version."""
     frame = user_frame()
     if frame is not None:

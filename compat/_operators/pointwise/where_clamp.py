@@ -13,6 +13,7 @@ from compat._core.operators.op import Op, pointwise
 from compat._core.operators.out import of_dtype
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.version_counter import bump_version
 from compat._core.transforms import vmap_checks
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import OVERLAPS_ITSELF, cpp_name
@@ -433,7 +434,10 @@ def clamp_max(input: Any, max: Any) -> Op:
 def _nan_to_num_overlapping(input: Tensor, *_: Any, **__: Any) -> Tensor:
     if input.dtype.category >= dtypes.FLOATING:
         raise RuntimeError(OVERLAPS_ITSELF)
-    put(input, input._storage_.buffer, input._layout_.base.traced, "nan_to_num_")  # integers are unchanged
+    if input._layout_.base.traced:
+        put(input, input._storage_.buffer, True, "nan_to_num_")
+    else:
+        bump_version(input)  # integers are unchanged
     return input
 
 

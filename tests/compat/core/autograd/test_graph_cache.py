@@ -20,9 +20,9 @@ def known(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     again = graph_cache._again
     count: list[int] = []
 
-    def counted(found: Any, walk: Any) -> None:
+    def counted(found: Any, walk: Any) -> bool:
         count.append(len(walk.nodes))
-        again(found, walk)
+        return again(found, walk)
 
     monkeypatch.setattr(graph_cache, "_again", counted)
     return count
