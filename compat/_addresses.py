@@ -9,7 +9,7 @@ from __future__ import annotations
 #: PyTorch's private modules that compat has.
 PRIVATE = frozenset((
     "_C", "__config__", "__future__", "_custom_ops", "_decomp", "_dynamo", "_dynamo._trace_wrapped_higher_order_op",
-    "_functorch", "_functorch.vmap", "_higher_order_ops", "_jit_internal", "_ops", "_subclasses", "_tensor",
+    "_functorch", "_functorch.vmap", "_guards", "_higher_order_ops", "_jit_internal", "_ops", "_subclasses", "_tensor",
     "_tensor_str", "_utils", "_vmap_internals", "distributed._tensor", "fx._compatibility", "fx._pytree",
     "fx._symbolic_trace", "nn.modules._functions", "nn.utils._named_member_accessor", "nn.utils._per_sample_grad",
     "optim._adafactor", "optim._functional", "optim._muon", "testing._comparison", "testing._creation",

@@ -148,7 +148,6 @@ _functorch.config:
 _functorch._aot_autograd.functional_utils:
 _export: capture_pre_autograd_graph
 _export.utils: _detect_fake_mode_from_gm
-_guards: TracingContext detect_fake_mode
 _library: capture_triton
 _library.fake_class_registry: register_fake_class
 _prims_common: is_float_dtype make_contiguous_strides_for

@@ -11,6 +11,7 @@ from compat._core.operators.entry_function import cleaned, entry, renamed, wrapp
 from compat._core.schema.deprecated_overloads import older_call
 from compat._core.schema.overload import carry, overloads
 from compat._core.schema.parameter import MISSING, Param
+from compat._core.tensor.overridable_names import of_function
 from compat._core.tensor.registry import address_of, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
@@ -91,7 +92,7 @@ class OperatorBase:
             publish(self._other(made, name), name)
         self._publish_functions(made, others)
         address = address_of(made)
-        if address is not None and address[1] == made.__name__:
+        if address is not None and of_function(*address) == made.__name__:
             made.__module__ = f"compat.{address[0]}".removesuffix(".torch")
 
     def _publish_functions(self, made: Any, names: list[str]) -> None:

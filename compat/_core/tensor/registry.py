@@ -12,6 +12,7 @@ from importlib.resources import files
 from types import FunctionType
 from typing import Any
 
+from compat._core.tensor.overridable_names import of_function
 from compat._core.tensor.tensor import Tensor, later
 
 _PACKAGE = __name__.partition(".")[0]
@@ -162,7 +163,8 @@ def publish(value: Any, *names: str) -> Any:
         if isinstance(made, FunctionType):
             unnamed.append(made)
             if place != _TENSOR:
-                _addresses.setdefault(made, (place, last))
+                if _addresses.setdefault(made, (place, last)) == (place, last):
+                    made.__name__ = of_function(place, last)  # it is pickled by its qualified name
             if published.get(made, _TENSOR).startswith(_TENSOR):
                 published[made] = f"{place}.{last}"
     for made, address in published.items():

@@ -37,8 +37,16 @@ def return_type(name: str, fields: tuple[str, ...]) -> type:
     if found is None:
         namespace: dict[str, Any] = {f: property(itemgetter(i)) for i, f in enumerate(fields)}
         doc = f"The results of ``{name.removesuffix('_out')}``: {', '.join(fields)}."
-        about = {"_fields": fields, "n_fields": len(fields), "__doc__": doc, "__module__": "torch.return_types"}
-        namespace |= {"__slots__": (), **about}
+        namespace |= {
+            "__slots__": (),
+            "_fields": fields,
+            "__match_args__": fields,
+            "n_fields": len(fields),
+            "n_sequence_fields": len(fields),
+            "n_unnamed_fields": 0,
+            "__doc__": doc,
+            "__module__": "torch.return_types",
+        }
         found = _types[name] = type(name, (_Named,), namespace)
     return found
 

@@ -48,3 +48,10 @@ def test_methods_have_the_name_of_their_class() -> None:
 def test_an_alias_is_pickled_as_the_function_that_it_is() -> None:
     assert pickle.loads(pickle.dumps(torch.special.zeta)) == torch.special.zeta
     assert pickle.loads(pickle.dumps(torch.linalg.matmul)) == torch.linalg.matmul
+
+
+@pytest.mark.parametrize("place", ["special", "linalg", "fft"])
+def test_functions_of_a_namespace_have_pytorch_s_names(place: str) -> None:
+    for name, function in _functions(getattr(torch, place)):
+        assert function.__name__ == f"{place}_{name}", name
+    assert torch.erf.__name__ == "erf" and torch.nn.functional.softmax.__name__ == "softmax"
