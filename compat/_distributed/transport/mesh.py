@@ -101,7 +101,8 @@ class _Peer:
         sending: the lock for sending.
         gone: why it is unreachable, if it is.
         left: whether it announced its end.
-        why: the exception that it ended with, if announced.
+        why: the exception that it ended with, or, if it left, the end of another process that it had noticed, if
+            announced.
     """
 
     def __init__(self, rank: int, connection: socket.socket, about: dict[str, Any]):
@@ -375,7 +376,7 @@ class Mesh:
 
     def _control(self, peer: _Peer, kind: int, key: Key, data: bytes) -> None:
         if kind == LEAVING:
-            peer.left, peer.why = not data, data.decode()
+            peer.left, peer.why = not data or bool(key.part), data.decode()
         elif kind == STATE:
             self._told[peer.rank] = json.loads(data)
         elif kind == PROBE:
@@ -409,10 +410,12 @@ class Mesh:
         self._closed = True
         atexit.unregister(self.close)
         error = getattr(sys, "last_value", None)
-        why = b"" if error is None else f"{type(error).__name__}: {error}".encode()
+        why = None if error is None else f"{type(error).__name__}: {error}"
+        # Others may see the end of this process before that of the one which has failed.
+        cause = next((p.gone for p in self.peers.values() if p.gone is not None and not p.left), "")
         for peer in self.peers.values():
             if peer.gone is None:
-                self._quietly(peer.rank, Key(0, 0, 0), why, LEAVING)
+                self._quietly(peer.rank, Key(0, 0, int(why is None)), (cause if why is None else why).encode(), LEAVING)
         self._wake.close()
         if threading.current_thread() is not self._reader:
             self._reader.join(1.0)
@@ -461,7 +464,7 @@ def _fill(slot: Slot, data: Any) -> None:
 
 def _ended(peer: _Peer, error: OSError | None) -> str:
     if peer.left:
-        return f"{peer} has left the process group"
+        return f"{peer} has left the process group" + (f" after {peer.why}" if peer.why else "")
     if peer.why:
         return f"{peer} has ended with {peer.why}"
     return f"{peer} has ended: it closed its connection" + (

@@ -79,8 +79,7 @@ TOLD = {
 def test_missing_ranks_are_named(how: str) -> None:
     outputs = run_processes("failures_program.py", 3, how)
     told = [text for _, text in outputs[:2]]
-    # A rank may name the other one, if that has noticed the failure first and ended.
-    assert all(re.search(r"rank 2|rank \d \(process \d+ on .*\) has ended", text) for text in told), told
+    assert all("rank 2" in text for text in told), told
     assert any(re.search(TOLD[how], text) for text in told), told
 
 
