@@ -92,7 +92,7 @@ class OperatorBase:
             publish(self._other(made, name), name)
         self._publish_functions(made, others)
         address = address_of(made)
-        if address is not None and of_function(*address) == made.__name__:
+        if address is not None and of_function(".".join(address)) == made.__name__:
             made.__module__ = f"compat.{address[0]}".removesuffix(".torch")
 
     def _publish_functions(self, made: Any, names: list[str]) -> None:

@@ -164,7 +164,7 @@ def publish(value: Any, *names: str) -> Any:
             unnamed.append(made)
             if place != _TENSOR:
                 if _addresses.setdefault(made, (place, last)) == (place, last):
-                    made.__name__ = of_function(place, last)  # it is pickled by its qualified name
+                    made.__name__ = of_function(f"{place}.{last}")  # it is pickled by its qualified name
             if published.get(made, _TENSOR).startswith(_TENSOR):
                 published[made] = f"{place}.{last}"
     for made, address in published.items():
