@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -222,3 +223,14 @@ def _agent(func: Any) -> Agent:
     if not callable(func):
         raise TypeError("function should be callable.")
     return agent
+
+
+def _require_initialized(func: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that raises unless RPC is initialized, as a decorator."""
+
+    @functools.wraps(func)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        current()
+        return func(*args, **kwargs)
+
+    return checked

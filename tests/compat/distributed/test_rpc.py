@@ -45,6 +45,17 @@ def test_functions_that_are_sent_by_name(function: object) -> None:
     assert pickle.loads(pickle.dumps(function)) is function
 
 
+def test_functions_that_require_rpc() -> None:
+    def function() -> int:
+        """Its text."""
+        return 1
+
+    checked = rpc.api._require_initialized(function)
+    with pytest.raises(RuntimeError, match="RPC has not been initialized"):
+        checked()
+    assert checked.__doc__ == "Its text."
+
+
 def test_a_process_group_and_rpc_share_an_address() -> None:
     """One server is for all groups of a process, at the same time and one after another."""
     address = f"tcp://127.0.0.1:{free_port()}"
