@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
@@ -282,6 +283,24 @@ class _Unlifted(Module):
                     f", got {t.dtype} of shape {list(t.shape)}"
                 )
         return program, inputs
+
+
+class TracedModule(_Unlifted):
+    """A traced module that ``torch.jit.load`` has read: ``train`` and ``eval`` only set ``training``, as in PyTorch."""
+
+    def program(self) -> ExportedProgram:
+        """The program, with the weights that the module has now."""
+        made: ExportedProgram = copy.copy(self.__dict__["_program"])
+        own = dict(self.named_parameters(remove_duplicate=False)) | dict(self.named_buffers(remove_duplicate=False))
+        made.state_dict = {name: own[name] for name in made.state_dict}
+        made.constants = {name: own[name] for name in made.constants}
+        return made
+
+    def train(self, mode: bool = True) -> Any:
+        return Module.train(self, mode)
+
+    def eval(self) -> Any:
+        return Module.train(self, False)
 
 
 class _Decomposed(_Unlifted):

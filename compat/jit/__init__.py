@@ -1,39 +1,36 @@
 """``torch.jit``: TorchScript is a subset of Python, and runs as Python here.
 
-``script`` and ``trace`` return their argument unchanged, and ``is_scripting`` is False, so that programs run as in
-PyTorch without them; ``compat.compile`` makes them faster. ``load`` runs modules that PyTorch traced or scripted.
+``script`` and ``trace`` return their argument, which runs as Python, and ``is_scripting`` is False, so that programs
+run as in PyTorch without them; ``compat.compile`` makes them faster. ``load`` runs modules that PyTorch traced or
+scripted.
 """
 
 from __future__ import annotations
 
 import builtins
 import functools
-import os
-import pickle
-import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, TypeVar
 
-from compat import serialization
 from compat._core.types.errors import warn
 from compat.futures import Future, _check
-from compat.jit._classes import Error, ScriptModule
+from compat.jit._classes import Error, RecursiveScriptModule, ScriptFunction, ScriptModule
+from compat.jit._freezing import freeze, optimize_for_inference
 from compat.jit._modifiers import FunctionModifiers, mark
+from compat.jit._saving import given_methods, load, save
 from compat.nn.modules.module import Module
 
 __all__ = [
-    "Attribute", "Error", "Final", "Future", "ScriptFunction", "ScriptModule", "TracerWarning",
-    "annotate", "enable_onednn_fusion", "export", "fork", "freeze", "ignore", "interface",
-    "is_scripting", "is_tracing", "isinstance", "load", "onednn_fusion_enabled", "optimize_for_inference", "save",
-    "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused", "wait",
+    "Attribute", "Error", "Final", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "TracerWarning",
+    "annotate", "enable_onednn_fusion", "export", "fork", "freeze", "fuser", "ignore", "interface",
+    "is_scripting", "is_tracing", "isinstance", "load", "onednn_fusion_enabled", "optimize_for_inference",
+    "optimized_execution", "save", "script", "script_if_tracing", "script_method", "set_fusion_strategy", "trace",
+    "trace_module", "unused", "wait",
 ]  # fmt: skip
 
 F = TypeVar("F")
 _onednn = False
-
-
-class ScriptFunction:
-    """The class of scripted functions, for ``isinstance``; there are no instances."""
 
 
 class TracerWarning(Warning):
@@ -95,10 +92,11 @@ _fork, _wait = fork, wait
 
 
 def script(obj: F, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> F:
-    """Returns a function, a class or a module unchanged: it runs as Python.
+    """Returns a function, a class or a module, which runs as Python.
 
     Args:
-        obj: the function, class or module.
+        obj: the function, class or module. A function or module gets a method ``save``, and is an instance of
+            ``ScriptFunction`` or ``ScriptModule``.
         example_inputs: ignored, like all other arguments.
 
     Example:
@@ -108,7 +106,8 @@ def script(obj: F, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, 
         >>> scaled(torch.ones(2), 3.0)
         tensor([3., 3.])
     """
-    return obj
+    made: F = given_methods(obj)
+    return made
 
 
 def trace(
@@ -120,7 +119,8 @@ def trace(
     PyTorch's trace repeats the branches of the example; here each call evaluates its conditions.
 
     Args:
-        func: the function or module. A module gets a method ``save``.
+        func: the function or module. It gets a method ``save``, and is an instance of ``ScriptFunction`` or
+            ``ScriptModule``.
         example_inputs: a tensor, or a tuple of positional arguments.
         example_kwarg_inputs: keyword arguments.
 
@@ -139,10 +139,8 @@ def trace(
     call: Any = func
     given = tuple(operands) if builtins.isinstance(operands, tuple | list) else (operands,)
     call(*given, **named)
-    if builtins.isinstance(func, Module):
-        func.__dict__["_traced_example"] = (given, named)  # from which ``save`` exports it
-        func.__dict__["save"] = functools.partial(save, func)
-    return func
+    made: F = given_methods(func, (given, named))
+    return made
 
 
 def trace_module(mod: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
@@ -162,95 +160,6 @@ def trace_module(mod: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) ->
     return mod
 
 
-def freeze(mod: F, preserved_attrs: Any = None, optimize_numerics: bool = True) -> F:
-    """Returns a module unchanged; PyTorch makes its parameters constants.
-
-    Raises:
-        RuntimeError: for a module in training mode.
-    """
-    if getattr(mod, "training", False):
-        raise RuntimeError(
-            "Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module "
-            "before freezing."
-        )
-    return mod
-
-
-def optimize_for_inference(mod: F, other_methods: Any = None) -> F:
-    """Returns a module unchanged; PyTorch optimizes it."""
-    return mod
-
-
-def save(m: Any, f: Any, _extra_files: Any = None) -> None:
-    """Writes a module into a file that ``torch.jit.load`` reads.
-
-    Args:
-        m: a module. If it was an argument of ``trace``, the file holds the operators that the example ran
-            (``torch.export.save``), and loading it needs none of the module's classes; dimensions that the program does
-            not fix may have other sizes than in the example. For any other module the file refers to its class, as
-            with ``torch.save``.
-        f: a path, or a file opened for writing bytes.
-
-    Raises:
-        PicklingError: for a module that was not traced, if its class has no address, for instance because a function
-            defines it.
-    """
-    example = getattr(m, "_traced_example", None)
-    if example is None:
-        try:
-            serialization.save(m, f)
-        except pickle.PicklingError as error:
-            raise pickle.PicklingError(
-                f"torch.jit.save: {error}. The file refers to classes, so all must be at the top level of a module; "
-                "after torch.jit.trace(module, example) it holds operators, and needs no class."
-            ) from error
-        return
-    from compat.export._files import save as write
-    from compat.export._program import export_with_any_sizes
-
-    write(export_with_any_sizes(m, *example), f)
-
-
-def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
-    """Loads a module that ``torch.jit.save`` wrote, here or in PyTorch.
-
-    A module that PyTorch has traced or scripted is run by its own code, operator by operator.
-
-    Raises:
-        NotImplementedError: for unsupported parts of PyTorch's file; the message names them and the line. For an
-            unsupported operator it is raised when the code calls it.
-        ValueError: if the file does not exist.
-    """
-    if isinstance(f, str | os.PathLike):
-        if not os.path.exists(f):
-            raise ValueError(f"The provided filename {f} does not exist")
-        f = os.fspath(f)
-    names = _records(f)
-    if "program.json" in names:
-        from compat.export import load as program
-
-        return program(f).module()
-    if any("/code/" in name for name in names):
-        from compat._serialization.zip_reader import PyTorchFileReader
-        from compat.jit._archive import read
-
-        return read(PyTorchFileReader(f), map_location)
-    return serialization.load(f, map_location=map_location, weights_only=False)
-
-
-def _records(f: Any) -> list[str]:
-    """The names of a zip file's records; none for other files."""
-    at = None if isinstance(f, str) else f.tell()
-    try:
-        with zipfile.ZipFile(f) as archive:
-            return archive.namelist()
-    except zipfile.BadZipFile:
-        return []
-    finally:
-        if at is not None:
-            f.seek(at)
-
-
 def script_method(fn: F) -> F:
     """Marks a method of a ``ScriptModule`` for TorchScript; returns it unchanged."""
     return fn
@@ -265,6 +174,39 @@ def enable_onednn_fusion(enabled: bool) -> None:
 def onednn_fusion_enabled() -> bool:
     """The last argument of ``enable_onednn_fusion``."""
     return _onednn
+
+
+#: The kinds of specialization by sizes, with the number of each.
+_strategy: list[tuple[str, int]] = [("STATIC", 2), ("DYNAMIC", 10)]
+
+
+def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Stores the specializations of TorchScript's fuser, which has no effect here; returns those stored before.
+
+    Args:
+        strategy: pairs of "STATIC" or "DYNAMIC" and a number.
+    """
+    global _strategy
+    before, _strategy = _strategy, list(strategy)
+    return before
+
+
+@contextmanager
+def optimized_execution(should_optimize: bool) -> Iterator[None]:
+    """Context in which TorchScript's optimizations are enabled or disabled; without effect here."""
+    yield
+
+
+@contextmanager
+def fuser(name: str) -> Iterator[None]:
+    """Context with one of TorchScript's fusers, "fuser0" to "fuser3"; without effect here, as XLA fuses operators.
+
+    Raises:
+        Exception: for another name.
+    """
+    if name not in ("fuser0", "fuser1", "fuser2", "fuser3"):
+        raise Exception(f"unrecognized fuser option (name: {name})")
+    yield
 
 
 def script_if_tracing(fn: F) -> F:

@@ -7,24 +7,58 @@ import copy
 from collections import namedtuple
 from collections.abc import Callable, Iterator
 from enum import Enum
+from types import FunctionType
 from typing import Any, ClassVar
 
 from compat._core.tensor.tensor import Tensor
 from compat.nn.modules.module import Module
 from compat.nn.parameter import Parameter
 
-__all__ = ["Error", "FileEnum", "FileModule", "FileObject", "ScriptModule", "class_of"]
+__all__ = [
+    "Error", "FileEnum", "FileModule", "FileObject", "RecursiveScriptModule", "ScriptFunction", "ScriptModule",
+    "class_of", "mark_scripted",
+]  # fmt: skip
 
 
 class Error(RuntimeError):
     """The error that the code of a loaded module raises."""
 
 
-class ScriptModule(Module):
-    """Modules loaded from files that PyTorch traced or scripted."""
+#: The attribute of modules and functions that were scripted or traced.
+_MARK = "_is_scripted"
 
 
-for _class in (Error, ScriptModule):
+def mark_scripted(obj: Any) -> None:
+    """Marks a module or function as an instance of ``ScriptModule`` or ``ScriptFunction``."""
+    if isinstance(obj, Module):
+        obj.__dict__[_MARK] = True
+    elif isinstance(obj, FunctionType):
+        setattr(obj, _MARK, True)
+
+
+class _ScriptedType(type):
+    """The type of classes whose instances are marked objects, besides those of subclasses."""
+
+    def __instancecheck__(cls, obj: Any) -> bool:
+        marked = cls in _MARKED and _MARK in getattr(obj, "__dict__", ())
+        return super().__instancecheck__(obj) or (marked and isinstance(obj, Module) is issubclass(cls, Module))
+
+
+class ScriptModule(Module, metaclass=_ScriptedType):
+    """Modules that were scripted or traced, or loaded from files that PyTorch traced or scripted."""
+
+
+class RecursiveScriptModule(ScriptModule):
+    """The class of scripted modules, for ``isinstance``; there are no instances of its own."""
+
+
+class ScriptFunction(metaclass=_ScriptedType):
+    """Functions that were scripted or traced, for ``isinstance``; there are no instances of its own."""
+
+
+#: The classes that marked objects are instances of.
+_MARKED = (ScriptModule, RecursiveScriptModule, ScriptFunction)
+for _class in (Error, ScriptModule, RecursiveScriptModule, ScriptFunction):
     _class.__module__ = "torch.jit"
 
 
