@@ -76,7 +76,7 @@ class Compiled:
             made = replay_of(capturing.run())
         except ValueNeeded as why:
             self.reason = str(why)
-            if self.fullgraph:
+            if self.fullgraph and not capturing.capture.within:
                 name = getattr(self.function, "__qualname__", repr(self.function))
                 message = (
                     f"compile(fullgraph=True): {name} cannot be one program: {why}. Choose between tensors with "
@@ -195,7 +195,7 @@ def compile(
 
     Args:
         model: the function or module; without it, a decorator.
-        fullgraph: whether a call that reads a tensor's value raises.
+        fullgraph: whether a call that reads a tensor's value raises, unless it does so in a custom operation.
         disable: whether to return ``model`` unchanged.
         backend: a function that maps an ``fx.GraphModule`` and its example inputs to a callable. All names mean XLA.
         options: options for such a function.

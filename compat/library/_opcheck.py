@@ -10,6 +10,7 @@ import numpy as np
 from compat._core.pytree.trees import tree_map
 from compat._core.tensor.tensor import Tensor, array_of
 from compat._core.tensor.tracing import tensors_in
+from compat.autograd import grad
 from compat.autograd.gradcheck import gradcheck
 from compat.library._operation import AUTOGRAD, IMPLICIT, Operation
 from compat.library._registration import operation_of
@@ -24,7 +25,12 @@ def opcheck(
     args: tuple[Any, ...],
     kwargs: dict[str, Any] | None = None,
     *,
-    test_utils: str | Sequence[str] = ("test_schema", "test_autograd_registration", "test_faketensor"),
+    test_utils: str | Sequence[str] = (
+        "test_schema",
+        "test_autograd_registration",
+        "test_faketensor",
+        "test_aot_dispatch_dynamic",
+    ),
     raise_exception: bool = True,
     atol: float | None = None,
     rtol: float | None = None,
@@ -37,7 +43,8 @@ def opcheck(
         test_utils: the checks: "test_schema" (it writes and aliases according to its schema),
             "test_autograd_registration" (its gradients come from a formula, not from the operations of its kernel),
             "test_faketensor" (its kernel for tensors without values gives the shapes of the real one),
-            "test_gradcheck" (its gradients are those of finite differences).
+            "test_aot_dispatch_dynamic" and "test_aot_dispatch_static" (compiled as a graph, it has the same results
+            and gradients), "test_gradcheck" (its gradients are those of finite differences).
         raise_exception: whether a failed check raises.
         atol, rtol: the tolerances for gradients.
 
@@ -124,6 +131,28 @@ def _without_values(operation: Operation, args: tuple, kwargs: dict[str, Any], t
                 raise AssertionError(f"{what} {want}, but {have} where there are no values")
 
 
+def _compiled(operation: Operation, args: tuple, kwargs: dict[str, Any], tolerances: dict[str, Any]) -> None:
+    from compat._dynamo.backends import ByBackend
+    from compat.testing import assert_close
+
+    def call(*given: Any) -> Any:
+        return operation(*given, **kwargs)
+
+    whole = {**({"rtol": None, "atol": None} if len(tolerances) == 1 else {}), **tolerances}
+    expected = _with_gradients(call, _copied(args))
+    found = _with_gradients(ByBackend(call, lambda graph, _: graph, True), _copied(args))
+    assert_close(found, expected, equal_nan=True, **whole)
+
+
+def _with_gradients(call: Callable[..., Any], args: tuple) -> list[Tensor]:
+    """The results of a call, the arguments that it may have written, and the gradients of its results."""
+    results = list(tensors_in(call(*args)))
+    wanted = [t for t in tensors_in(args) if t.is_leaf and t.requires_grad]
+    losses = [t.sum() for t in results if t.requires_grad and not t.is_complex()]
+    grads = grad(losses, wanted, allow_unused=True) if losses and wanted else ()
+    return [*results, *tensors_in(args), *[g for g in grads if g is not None]]
+
+
 def _gradients(operation: Operation, args: tuple, kwargs: dict[str, Any], tolerances: dict[str, Any]) -> None:
     if any(t.requires_grad for t in tensors_in(args)):
         gradcheck(lambda *xs: operation(*xs, **kwargs), args, **tolerances)
@@ -133,6 +162,8 @@ _CHECKS: dict[str, Callable[..., None]] = {
     "test_schema": _schema,
     "test_autograd_registration": _registration,
     "test_faketensor": _without_values,
+    "test_aot_dispatch_static": _compiled,
+    "test_aot_dispatch_dynamic": _compiled,
     "test_gradcheck": _gradients,
 }
 

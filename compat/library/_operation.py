@@ -27,6 +27,7 @@ from compat._core.transforms.level_stack import state as transforms
 from compat._core.types.device import device
 from compat.autograd.function import Function
 from compat.autograd.graph import increment_version
+from funcgrad.runtime import opaque
 
 #: Kernels by dispatch key; the composite one comes last.
 CPU, META, AUTOGRAD, AUTOCAST = "CPU", "Meta", "Autograd", "AutocastCPU"
@@ -118,7 +119,8 @@ class Operation(OpOverload):
         """Runs the kernel for the arguments' device."""
         tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
         kernel = self._kernel(self._place(tensors, (*args, *kwargs.values())), bool(tensors))
-        found = kernel(*args, **kwargs)
+        with opaque():
+            found = kernel(*args, **kwargs)
         if self.owner is not None:
             self._check_apart(tensors, found)
             for a, value in zip(self._schema.arguments, (*args, *kwargs.values())):

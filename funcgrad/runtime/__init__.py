@@ -18,7 +18,7 @@ from funcgrad.runtime.placement import (
     synchronize,
 )
 from funcgrad.runtime.background import wait
-from funcgrad.runtime.capture import Capture, Interrupted, Replay, capturing, computed, drawn
+from funcgrad.runtime.capture import Capture, Interrupted, Replay, capturing, computed, drawn, opaque
 from funcgrad.runtime.deferred import (
     Deferred,
     backward_done,
@@ -48,7 +48,7 @@ __all__ = [
     "Capture", "Deferred", "Eager", "Executable", "Interrupted", "Joined", "Recording", "Replay", "Segment",
     "accelerators", "backward_done", "capturing", "catch_up", "clear", "committed_to", "computed", "computed_from",
     "drawn", "due", "executable", "execute", "expected", "explain", "filled", "flush", "flush_all", "foreseen",
-    "from_numpy", "insist", "is_constant", "later", "looking", "memory_stats", "moved", "on_host", "own",
+    "from_numpy", "insist", "is_constant", "later", "looking", "memory_stats", "moved", "on_host", "opaque", "own",
     "pending_count", "place_of", "prefer_cpu", "put_on", "ready", "record", "record_all", "scalar", "segment",
     "settings", "simulated", "stats", "synchronize", "table", "to_numpy", "value_of", "wait",
 ]  # fmt: skip

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from funcgrad.core.errors import here
@@ -24,6 +25,7 @@ class Capture(Hold):
 
     Attributes:
         stopped: the user's line where a value was needed, which ended the capture; None if none was.
+        within: whether that was within an operation (``opaque``), which may need values.
         draws: buffers of random numbers, each with the function that generated it.
         host: other buffers made from host values.
         tables: constant buffers.
@@ -31,6 +33,8 @@ class Capture(Hold):
 
     def __init__(self) -> None:
         self.stopped: str | None = None
+        self.within = False
+        self._opaque = 0
         self.draws: list[tuple[Any, Draw]] = []
         self.host: list[Any] = []
         self.tables: list[Any] = []
@@ -39,6 +43,7 @@ class Capture(Hold):
 
     def value_wanted(self) -> None:
         self.stopped = here()
+        self.within = self._opaque > 0
 
     def from_host(self, buffer: Any) -> None:
         if not self._drawing:
@@ -104,6 +109,20 @@ def drawn(draw: Draw) -> Any:
 def capturing() -> bool:
     """Whether this thread's operations are being captured."""
     return isinstance(local.hold, Capture)
+
+
+@contextmanager
+def opaque() -> Iterator[None]:
+    """Context of a custom operation, whose code may need values: a capture that ends in it notes that."""
+    hold = local.hold
+    if not isinstance(hold, Capture):
+        yield
+        return
+    hold._opaque += 1
+    try:
+        yield
+    finally:
+        hold._opaque -= 1
 
 
 def computed(buffer: Any) -> Any:

@@ -218,7 +218,8 @@ def test_functions_that_register() -> None:
     assert x.grad.item() == 5
     assert torch.library.opcheck(torch.ops.tests_more.plus.default, (x,)) == {
         "test_schema": "SUCCESS", "test_autograd_registration": "SUCCESS", "test_faketensor": "SUCCESS",
-    }  # fmt: skip
+            "test_aot_dispatch_dynamic": "SUCCESS",
+        }  # fmt: skip
     library._destroy()
     assert not hasattr(torch.ops.tests_more, "plus")
 
@@ -432,3 +433,37 @@ def test_none_in_schemas(library: Any) -> None:
 @pytest.mark.parametrize("op", [torch.ops.aten.add, torch.ops.aten.add.Tensor], ids=["operation", "overload"])
 def test_operators_are_copied_as_themselves(op: Any) -> None:
     assert copy.deepcopy(op) is op
+
+
+def test_an_operator_that_needs_values_is_part_of_a_whole_graph(sine: Any) -> None:
+    """Compilation does not look into an operator; a value that the program itself needs is still an error."""
+    sine.register_fake(lambda x, k=2.0: torch.empty_like(x))
+    sine.register_autograd(formula, setup_context=remember)
+    x = torch.tensor([0.1, 0.2], requires_grad=True)
+    compiled = torch.compile(lambda x: sine(x) * 2, fullgraph=True)
+    for factor in (1.0, 2.0, 3.0):
+        y = x.detach() * factor
+        assert compiled(y).tolist() == pytest.approx((np.sin(y.numpy()) * 4).tolist())
+    compiled(x).sum().backward()
+    assert x.grad is not None and x.grad.tolist() == pytest.approx((4 * np.cos(x.detach().numpy())).tolist())
+    with pytest.raises(RuntimeError, match="cannot be one program"):
+        torch.compile(lambda x: sine(x) if x.sum() > 0 else x, fullgraph=True)(torch.ones(2))
+
+
+def test_opcheck_compiles_an_operator(sine: Any) -> None:
+    sine.register_fake(lambda x, k=2.0: torch.empty_like(x))
+    sine.register_autograd(formula, setup_context=remember)
+    found = torch.library.opcheck(sine, (torch.tensor([0.1, 0.2], requires_grad=True), 3.0))
+    assert list(found) == ["test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic"]
+    assert set(found.values()) == {"SUCCESS"}
+    calls: list[int] = []
+
+    @torch.library.custom_op("tests::counted", mutates_args=())
+    def counted(x: Tensor) -> Tensor:
+        calls.append(1)
+        return x + len(calls)
+
+    found = torch.library.opcheck(
+        counted, (torch.ones(1),), test_utils="test_aot_dispatch_static", raise_exception=False
+    )
+    assert "Tensor-likes are not" in found["test_aot_dispatch_static"]
