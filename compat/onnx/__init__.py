@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from compat.onnx import errors
-from compat.onnx._export import ONNXProgram, export, is_in_onnx_export
+from compat.onnx._export import export, is_in_onnx_export
+from compat.onnx._program import ONNXProgram
 from compat.onnx.errors import OnnxExporterError
 
 __all__ = [

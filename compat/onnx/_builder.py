@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,18 +67,22 @@ class Builder:
     Args:
         onnx: the package.
         opset: the version of ONNX's operators.
+        target: the version that the file is converted to afterwards.
 
     Attributes:
         shapes: the shapes of the results of each node of the trace, as numbers and ``Size`` objects.
     """
 
-    def __init__(self, onnx: Any, opset: int):
+    def __init__(self, onnx: Any, opset: int, target: int):
         self.onnx = onnx
         self.opset = opset
+        self.target = target
         self.nodes: list[Any] = []
         self.initializers: dict[str, Any] = {}
         self.shapes: dict[Any, list[list[Any]]] = {}
         self._count = 0
+        #: The names of results, by those of their values before.
+        self._results: dict[str, str] = {}
         self._constants: dict[tuple[Any, ...], str] = {}
 
     def name(self, stem: str) -> str:
@@ -133,6 +138,29 @@ class Builder:
     def product(self, values: Iterable[int | Size]) -> Any:
         """The product of numbers."""
         return functools.reduce(functools.partial(self.combine, "Mul"), values, 1)
+
+    def split(self, name: str, sizes: Sequence[int | Size], dim: int) -> list[str]:
+        """The parts of a value. ``onnx`` cannot convert ``Split`` to versions before 18."""
+        if self.target >= 18:
+            found = self.op("Split", name, self.ints(*sizes), outputs=len(sizes), axis=dim)
+            return [found] if len(sizes) == 1 else found
+        ends = list(itertools.accumulate(sizes, functools.partial(self.combine, "Add")))
+        return [
+            self.op("Slice", name, self.ints(start), self.ints(end), self.ints(dim))
+            for start, end in zip([0, *ends], ends)
+        ]
+
+    def result(self, value: str, name: str) -> None:
+        """Gives a value, as a result of the graph, a name."""
+        made = any(value in node.output for node in self.nodes)
+        if value in self._results or not made:  # another result, an input or a parameter
+            taken = self._results.get(value, value)
+            self.nodes.append(self.onnx.helper.make_node("Identity", [taken], [name]))
+            return
+        self._results[value] = name
+        for node in self.nodes:
+            for names in (node.input, node.output):
+                names[:] = [name if known == value else known for known in names]
 
     def like(self, value: Any, t: Tensor) -> str:
         """A number in a tensor's dtype."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from compat._core.pytree.trees import tree_leaves, tree_map
-from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
 from compat.export._program import ExportedProgram, Trace
@@ -20,6 +18,7 @@ from compat.fx.node import Node
 from compat.nn.modules.module import Module
 from compat.onnx._builder import Builder, element_type
 from compat.onnx._graph_conversion import Writing
+from compat.onnx._program import ONNXProgram
 from compat.onnx.errors import OnnxExporterError, OnnxExporterWarning
 from funcgrad.core.errors import explained
 
@@ -31,45 +30,6 @@ _exporting = 0
 def is_in_onnx_export() -> bool:
     """Whether a model is being exported in this process."""
     return _exporting > 0
-
-
-class ONNXProgram:
-    """A model as ONNX.
-
-    Attributes:
-        model_proto: the model as an object of the package ``onnx``.
-    """
-
-    __module__ = "torch.onnx"
-
-    def __init__(self, model_proto: Any):
-        self.model_proto = model_proto
-
-    @property
-    def model(self) -> Any:
-        return self.model_proto
-
-    def save(self, destination: Any, **kwargs: Any) -> None:
-        """Writes the model to a file, given by its path or opened for writing bytes."""
-        data = self.model_proto.SerializeToString()
-        if hasattr(destination, "write"):
-            destination.write(data)
-            return
-        with open(destination, "wb") as file:
-            file.write(data)
-
-    def __call__(self, *args: Any) -> tuple[Any, ...]:
-        """Runs the model with onnxruntime; returns tensors.
-
-        Raises:
-            ModuleNotFoundError: without the package ``onnxruntime``.
-        """
-        import onnxruntime
-
-        session = onnxruntime.InferenceSession(self.model_proto.SerializeToString())
-        given = [t.detach().numpy(force=True) for t in tree_leaves(args) if isinstance(t, Tensor)]
-        found = session.run(None, {i.name: value for i, value in zip(session.get_inputs(), given)})
-        return tuple(names_of("torch")["from_numpy"](value) for value in found)
 
 
 @contextmanager
@@ -124,7 +84,8 @@ def export(
         f: the file, a path or a binary file object; None for no file.
         input_names, output_names: the names of the inputs, by default those of ``forward``'s parameters, and of the
             results, by default "output_0" and so on.
-        opset_version: the opset version, 18 by default; ``onnx`` converts the file to an earlier one.
+        opset_version: the opset version, 18 by default. The file is converted to an earlier one; a model without a form
+            in it stays in version 18, with a warning.
         training: the mode, "EVAL" by default, for inference.
         custom_translation_table: by operator, a function of a builder, the node and the node's arguments that adds
             nodes by ``builder.op`` and returns the result's name.
@@ -140,7 +101,6 @@ def export(
     Raises:
         OnnxExporterError: for an operator without a translation, with its module in the message, and for a dynamic size
             that the model does not allow to change.
-        ValueError: for names of ``dynamic_axes`` that are neither inputs nor results.
         ModuleNotFoundError: without the package ``onnx``.
     """
     onnx = _package()
@@ -160,12 +120,12 @@ def export(
         _check_names(trace, dynamic_axes, output_names)
         symbols = _symbols(trace, dynamic_axes, dynamic_shapes) if program is None else _known(trace, program)
         graph = _generalized(trace, symbols) if symbols else trace.graph
-    builder = Builder(onnx, max(opset_version or OPSET, OPSET))
+    builder = Builder(onnx, max(opset_version or OPSET, OPSET), opset_version or OPSET)
     writing = Writing(trace, graph, builder, custom_translation_table or {})
     writing.run()
-    made = ONNXProgram(_model(writing, output_names, dynamic_axes or {}, opset_version or OPSET))
+    made = ONNXProgram(_model(writing, output_names, dynamic_axes or {}, opset_version or OPSET), program)
     if f is not None:
-        made.save(os.fspath(f) if isinstance(f, os.PathLike) else f)
+        made.save(f)
     return made
 
 
@@ -179,9 +139,9 @@ def _user_inputs(trace: Trace, graph: Graph) -> list[Node]:
 
 def _check_names(trace: Trace, axes: Any, output_names: Sequence[str] | None) -> None:
     known = {*trace.names, *(output_names or ())}
-    unknown = sorted(set(axes or ()) - known)
-    if unknown:
-        raise ValueError(f"dynamic_axes: {unknown} are not names of inputs or results, which are {sorted(known)}")
+    for name in sorted(set(axes or ()) - known):
+        text = f"dynamic_axes: {name!r} is not a name of an input or result, which are {sorted(known)}; it is ignored"
+        warnings.warn(text, OnnxExporterWarning, stacklevel=4)
 
 
 def _named(name: str, axes: Any) -> dict[int, str]:
@@ -253,12 +213,14 @@ def _model(writing: Writing, output_names: Sequence[str] | None, axes: Any, opse
     names = [*(output_names or ()), *[f"output_{n}" for n in range(len(output_names or ()), len(results))]]
     outputs = []
     for name, node in zip(names, results):
-        builder.nodes.append(onnx.helper.make_node("Identity", [writing.names[node]], [name]))
+        builder.result(writing.names[node], name)
         sizes = [*enumerate(node.meta.get("shapes", [()])[0])]
         called = {d: _called(n, f"{name}_dim_{d}") for d, n in sizes if isinstance(n, Node)}
         said = {d: label for d, label in _named(name, axes.get(name, {})).items() if d in called}
         outputs.append(_described(onnx, name, node.meta["val"], called | said))
-    graph = onnx.helper.make_graph(builder.nodes, "main_graph", inputs, outputs, list(builder.initializers.values()))
+    used = {name for node in builder.nodes for name in node.input}
+    weights = [t for name, t in builder.initializers.items() if name in used]
+    graph = onnx.helper.make_graph(builder.nodes, "main_graph", inputs, outputs, weights)
     model = onnx.helper.make_model(
         graph, opset_imports=[onnx.helper.make_opsetid("", builder.opset)], producer_name="compat", ir_version=10
     )
@@ -275,16 +237,66 @@ def _called(size: Node, otherwise: str) -> str:
     return otherwise
 
 
+#: The versions whose operators differ from those of the next one only in dtypes, optional inputs and attributes, for
+#: which ``onnx`` has no conversions: what is valid in such a version has the same meaning in it.
+_NARROWER = (11, 12, 13, 14, 17)
+#: The operators whose axes are attributes in a version, and inputs in the next one.
+_AXES = {
+    12: frozenset(("Squeeze", "Unsqueeze", "ReduceSum")),
+    17: frozenset((
+        "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
+        "ReduceSumSquare",
+    )),
+}  # fmt: skip
+
+
 def _of_version(onnx: Any, model: Any, opset: int) -> Any:
-    """A model converted by ``onnx`` to an earlier version of ONNX's operators."""
+    """A model converted by ``onnx`` to an earlier version of ONNX's operators, version by version."""
     if opset >= OPSET:
         return model
+    converted = model
     try:
-        return importlib.import_module("onnx.version_converter").convert_version(model, opset)
-    except (RuntimeError, ImportError) as error:
+        converter = importlib.import_module("onnx.version_converter")
+        for version in range(OPSET - 1, opset - 1, -1):
+            converted = _one_version_earlier(onnx, converter, converted, version)
+    except (RuntimeError, ImportError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         text = f"the model is written in version {OPSET} of ONNX's operators, as it has no form in version {opset}: "
         warnings.warn(text + str(error).strip().splitlines()[-1], OnnxExporterWarning, stacklevel=4)
         return model
+    return converted
 
 
-__all__ = ["ONNXProgram", "export", "is_in_onnx_export"]
+def _one_version_earlier(onnx: Any, converter: Any, model: Any, version: int) -> Any:
+    """A model of the next version in the operators of ``version``."""
+    try:
+        return converter.convert_version(model, version)
+    except RuntimeError:
+        if version not in _NARROWER:
+            raise
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    _as_in_version(onnx, made.graph, version)
+    made.opset_import[0].version = version
+    onnx.checker.check_model(made, full_check=True)
+    return made
+
+
+def _as_in_version(onnx: Any, graph: Any, version: int) -> None:
+    """Makes axes attributes where they are in a version.
+
+    Raises:
+        RuntimeError: for axes that are computed, and, before version 13, a softmax over another axis than the last one.
+    """
+    known = {t.name: t for t in graph.initializer}
+    for node in graph.node:
+        if node.op_type in _AXES.get(version, ()) and len(node.input) > 1:
+            axes = known.get(node.input.pop())
+            if axes is None:
+                raise RuntimeError(f"the axes of {node.op_type} are computed")
+            node.attribute.append(onnx.helper.make_attribute("axes", onnx.numpy_helper.to_array(axes).tolist()))
+        elif node.op_type in ("Softmax", "LogSoftmax") and version < 13:
+            if [a.i for a in node.attribute if a.name == "axis"] != [-1]:
+                raise RuntimeError(f"{node.op_type} over another axis than the last one")
+
+
+__all__ = ["export", "is_in_onnx_export"]

@@ -185,9 +185,10 @@ def _upsample(b: Builder, node: Any, x: Value, size: Any, *rest: Any) -> str:
     if node.target._opname.endswith("_aa"):
         attributes |= dict(antialias=1, exclude_outside=1)
     # The coordinates are computed from the scale factors if given, else from the sizes.
+    absent = "" if b.target >= 13 else b.constant([], np.float32)  # where the inputs are not optional
     if len(factors) == x.tensor.dim() - 2:
-        return b.op("Resize", x.name, "", b.constant([1, 1, *factors], np.float32), **attributes)
-    return b.op("Resize", x.name, "", "", b.ints(*b.shapes[node][0]), **attributes)
+        return b.op("Resize", x.name, absent, b.constant([1, 1, *factors], np.float32), **attributes)
+    return b.op("Resize", x.name, absent, absent, b.ints(*b.shapes[node][0]), **attributes)
 
 
 @aten("grid_sampler_2d", "grid_sampler")
@@ -251,6 +252,11 @@ def _layer_norm(
     kind = as_array(x.tensor.new_zeros(())).dtype
     scale = weight.name if weight is not None else b.constant(np.ones(tuple(shape)), kind)
     inputs = [x.name, scale, *([] if bias is None else [bias.name])]
+    if b.target < 17:  # which has no LayerNormalization
+        found = _standard(b, x.name, list(range(-len(shape), 0)), eps, x)
+        for operator, part in zip(("Mul", "Add"), inputs[1:]):
+            found = b.op(operator, found, part)
+        return [found, "", ""]
     return [b.op("LayerNormalization", *inputs, axis=-len(shape), epsilon=float(eps)), "", ""]
 
 
@@ -328,8 +334,8 @@ def _rnn_layer(
     hidden = w_hh.tensor.shape[1]
 
     def gates(value: Value) -> str:
-        parts = b.op("Split", value.name, b.ints(*[hidden] * len(_GATES[kind])), outputs=len(_GATES[kind]), axis=0)
-        ordered = [parts] if kind == "RNN" else [parts[g] for g in _GATES[kind]]
+        parts = b.split(value.name, [hidden] * len(_GATES[kind]), 0)
+        ordered = [parts[g] for g in _GATES[kind]]
         return b.op("Unsqueeze", ordered[0] if len(ordered) == 1 else b.op("Concat", *ordered, axis=0),
                     b.ints(0))  # fmt: skip
 

@@ -340,7 +340,7 @@ def _selu(b: Builder, node: Any, x: Value) -> str:
 @aten("glu")
 def _glu(b: Builder, node: Any, x: Value, dim: int = -1) -> str:
     half = b.shapes[node][0][dim]
-    first, gate = b.op("Split", x.name, b.ints(half, half), outputs=2, axis=dim)
+    first, gate = b.split(x.name, (half, half), dim)
     return b.op("Mul", first, b.op("Sigmoid", gate))
 
 

@@ -89,14 +89,26 @@ def _topk(b: Builder, node: Any, x: Value, k: int, dim: int = -1, largest: bool 
     return b.op("TopK", x.name, b.ints(k), outputs=2, axis=dim, largest=int(largest), sorted=int(sorted))
 
 
+def _over_dim(b: Builder, kind: str, x: Value, dim: int) -> str:
+    """A softmax; before version 13 of ONNX's operators it can only be that of the last dimension."""
+    last = x.tensor.dim() - 1
+    if last >= 0 and dim % (last + 1) == last:
+        return str(b.op(kind, x.name, axis=-1))
+    if b.target >= 13 or last < 0:
+        return str(b.op(kind, x.name, axis=dim))
+    order = list(range(last + 1))
+    order[dim], order[last] = order[last], order[dim]
+    return str(b.op("Transpose", b.op(kind, b.op("Transpose", x.name, perm=order), axis=-1), perm=order))
+
+
 @aten("_softmax", "softmax", "_safe_softmax")
 def _softmax(b: Builder, node: Any, x: Value, dim: int, *rest: Any) -> str:
-    return b.op("Softmax", x.name, axis=dim)
+    return _over_dim(b, "Softmax", x, dim)
 
 
 @aten("_log_softmax", "log_softmax")
 def _log_softmax(b: Builder, node: Any, x: Value, dim: int, *rest: Any) -> str:
-    return b.op("LogSoftmax", x.name, axis=dim)
+    return _over_dim(b, "LogSoftmax", x, dim)
 
 
 @aten("sort", "argsort")

@@ -77,11 +77,9 @@ def _narrow(b: Builder, node: Any, x: Value, dim: int, start: int, length: int) 
     return _slice(b, node, x, dim, start, start + length)
 
 
-@aten("split", "split_with_sizes", "chunk", "unsafe_split")
-def _split(b: Builder, node: Any, x: Value, size: Any, dim: int = 0) -> list[str]:
-    sizes = [shape[dim] for shape in b.shapes[node]]
-    found = b.op("Split", x.name, b.ints(*sizes), outputs=len(sizes), axis=dim)
-    return [found] if len(sizes) == 1 else found
+@aten("split", "split_with_sizes", "chunk", "unsafe_split", "_unsafe_split")
+def _split(b: Builder, node: Any, x: Value, size: Any, dim: int = 0, *count: int) -> list[str]:
+    return b.split(x.name, [shape[dim] for shape in b.shapes[node]], dim)
 
 
 @aten("unbind")

@@ -151,8 +151,6 @@ def test_sizes_of_several_inputs_change_together() -> None:
     with torch.no_grad():  # where the padding is masked
         expected = net(*more)
     torch.testing.assert_close(_run(file.getvalue(), *more)[0], expected, rtol=1e-4, atol=1e-5)
-    with pytest.raises(ValueError, match="dynamic_axes: \\['z'\\] are not names"):
-        torch.onnx.export(net, example, dynamic_axes={"z": [0]})
     with pytest.raises(torch.onnx.OnnxExporterError, match="sizes cannot change \\(n\\)"):
         torch.onnx.export(nn.Linear(3, 2), (torch.ones(2, 3),), dynamic_axes={"input": {1: "n"}})
 
@@ -174,4 +172,4 @@ def test_operators_without_onnx_are_named_with_their_module() -> None:
     with pytest.raises(torch.onnx.errors.UnsupportedOperatorError, match=r"aten\.lgamma\.default in 1 \(Inner\)"):
         torch.onnx.export(nn.Sequential(nn.ReLU(), Inner()), (torch.ones(2),))
     with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match="written in version 18"):
-        torch.onnx.export(Applied(lambda x: x.mean(1)), (torch.ones(2, 2),), opset_version=7)
+        torch.onnx.export(Applied(lambda x: x & 1), (torch.arange(2),), opset_version=7)
