@@ -298,3 +298,16 @@ def test_parameters_of_a_tracer_that_overrides_create_proxy() -> None:
         graph = Named(param_shapes_constant=constant).trace(Scale())
         assert [node.op for node in graph.nodes] == ["placeholder", "get_attr", "call_function", "output"]
         assert [node.op for node in list(graph.nodes)[2]._input_nodes] == ["placeholder", "get_attr"]
+
+
+def test_nodes_of_a_replaced_pattern_are_removed() -> None:
+    traced = fx.symbolic_trace(lambda x, y: torch.cat([x, y]).sum() + 1)
+    made = fx.subgraph_rewriter.replace_pattern_with_filters(
+        traced, lambda a, b: torch.cat([a, b]).sum(), lambda a, b: torch.stack([a, b]), [lambda *parts: True]
+    )
+    assert [str(n.name) for n in made[0].replacements] == ["stack"]
+    assert [n.name for n in traced.graph.nodes] == ["x", "y", "stack", "add", "output"]
+    rejected = fx.subgraph_rewriter.replace_pattern_with_filters(
+        traced, lambda a, b: torch.stack([a, b]), lambda a, b: torch.cat([a, b]), [lambda *parts: False]
+    )
+    assert rejected == []
