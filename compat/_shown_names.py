@@ -118,9 +118,9 @@ def _rename(value: Any, home: str | None) -> None:
 
 def _members(kind: type) -> Iterator[Any]:
     for member in vars(kind).values():
-        if isinstance(member, classmethod | staticmethod):
+        if isinstance(member, (classmethod, staticmethod)):
             member = member.__func__
-        if isinstance(member, FunctionType | type):
+        if isinstance(member, (FunctionType, type)):
             yield member
 
 

@@ -123,7 +123,7 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
     public = [f for module in _all_modules() for name, f in vars(module).items() if not name.startswith("_")]
     asking = {f for functions in get_overridable_functions().values() for f in functions}
     return {
-        f for f in (*public, *vars(Tensor).values()) if isinstance(f, FunctionType | Overridable) and f not in asking
+        f for f in (*public, *vars(Tensor).values()) if isinstance(f, (FunctionType, Overridable)) and f not in asking
     }
 
 

@@ -177,7 +177,7 @@ def save(
         >>> torch.load(file)
         {'weight': tensor([1., 1.])}
     """
-    named = isinstance(f, str | os.PathLike)
+    named = isinstance(f, (str, os.PathLike))
     if not named and not hasattr(f, "write"):
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
     # The file is complete even for a reader that opens it before it is closed.
@@ -337,11 +337,11 @@ def load(
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     weights_only = _weights_only(weights_only, pickle_module)
-    if mmap and not isinstance(f, str | os.PathLike):
+    if mmap and not isinstance(f, (str, os.PathLike)):
         raise ValueError("f must be a file path in order to use the mmap argument")
     options = _load_options(weights_only, pickle_load_args)
     source = partial(_Source, place=_placing(map_location), weights_only=weights_only, options=options)
-    if isinstance(f, str | os.PathLike):
+    if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
             return _load(source(file, mapped=bool(mmap), pickle_module=pickle_module))
     _check_seekable(f)
@@ -537,7 +537,7 @@ def _placing(map_location: Any) -> Callable[[UntypedStorage, str], Any]:
         return default_restore_location
     if isinstance(map_location, dict):
         return lambda storage, location: default_restore_location(storage, map_location.get(location, location))
-    if isinstance(map_location, str | bytes):
+    if isinstance(map_location, (str, bytes)):
         text = map_location if isinstance(map_location, str) else map_location.decode()
         return lambda storage, location: default_restore_location(storage, text)
     if isinstance(map_location, Device):

@@ -124,7 +124,7 @@ def _kind(leaves: Sequence[Any]) -> list[Any]:
             key += (x._layout_, x._rg_, x._node_ is None, x._offset_)
             owners.append(id(x._storage_))
         else:
-            key += (type(x), x if isinstance(x, bool | int | float | str) else id(x))
+            key += (type(x), x if isinstance(x, (bool, int, float, str)) else id(x))
     if len(set(owners)) < len(owners):
         key += [owners.index(one) for one in owners]
     return key
@@ -220,7 +220,7 @@ def compile(
         raise TypeError(f"compile(): argument 'model' must be callable, not {type(model).__name__}")
     if disable:
         return model
-    if isinstance(model, OptimizedModule | Compiled):
+    if isinstance(model, (OptimizedModule, Compiled)):
         return model
     if callable(backend):
         made = import_module("compat._dynamo.backends").ByBackend(model, backend, fullgraph, options)

@@ -124,7 +124,7 @@ class Watch:
             self._module(value)
         elif isinstance(value, Optimizer):
             self._optimizer(value)
-        elif isinstance(value, list | tuple):
+        elif isinstance(value, (list, tuple)):
             self._sequence(value)
         elif isinstance(value, Mapping):
             self._mapping(value)

@@ -234,6 +234,6 @@ def _engines(draws: Sequence[Any]) -> list[Engine]:
             rest += [x.func, *x.args, *x.keywords.values()]
         elif isinstance(x, FunctionType):
             rest += [cell.cell_contents for cell in x.__closure__ or ()] + list(x.__defaults__ or ())
-        elif isinstance(x, tuple | list):
+        elif isinstance(x, (tuple, list)):
             rest += x
     return list(found.values())

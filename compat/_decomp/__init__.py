@@ -84,7 +84,7 @@ def register_decomposition(
     table = decomposition_table if registry is None else registry
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
-        for overload in _overloads(aten_op if isinstance(aten_op, list | tuple) else [aten_op]):
+        for overload in _overloads(aten_op if isinstance(aten_op, (list, tuple)) else [aten_op]):
             if overload in table:
                 raise RuntimeError(f"duplicate registrations for {overload}")
             table[overload] = function

@@ -517,7 +517,7 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 def _allreduce(group: ProcessGroup, tensors: Any, op: Any = ReduceOp.SUM) -> Work:
     """``all_reduce`` of a tensor, or of the one in a list."""
-    (tensor,) = tensors if isinstance(tensors, list | tuple) else (tensors,)
+    (tensor,) = tensors if isinstance(tensors, (list, tuple)) else (tensors,)
     return all_reduce(tensor, op, group, async_op=True) or Work()
 
 

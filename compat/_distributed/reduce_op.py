@@ -36,7 +36,7 @@ class ReduceOp:
         self.op = op
 
     def __eq__(self, other: Any) -> bool:
-        return kind_of(other) is self.op if isinstance(other, ReduceOp | RedOpType) else NotImplemented
+        return kind_of(other) is self.op if isinstance(other, (ReduceOp, RedOpType)) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.op)

@@ -37,7 +37,7 @@ def check_tensors(tensors: Any, name: str) -> None:
         TypeError: otherwise.
     """
     wanted = f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n             but got "
-    if not isinstance(tensors, list | tuple):
+    if not isinstance(tensors, (list, tuple)):
         raise TypeError(f"{wanted}{type(tensors)} instead.")
     if not all(isinstance(t, Tensor) for t in tensors):
         raise TypeError(f"{wanted}{type(tensors)} with elements of type {[type(t) for t in tensors]}.")

@@ -33,7 +33,7 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
         >>> torch.vmap(f)(torch.tensor([3.0, 0.0]))
         tensor([-3.,  1.])
     """
-    if isinstance(pred, bool | int | float):
+    if isinstance(pred, (bool, int, float)):
         return true_fn(*operands) if pred else false_fn(*operands)
     _check(pred, true_fn, false_fn, operands)
     if decided(pred):
@@ -53,7 +53,7 @@ def _check(pred: Any, true_fn: Any, false_fn: Any, operands: Any) -> None:
         raise RuntimeError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
     if not callable(true_fn) or not callable(false_fn):
         raise RuntimeError("Expect both branches to be callable.")
-    if not isinstance(operands, tuple | list) or not tree_all(lambda t: isinstance(t, Tensor), operands):
+    if not isinstance(operands, (tuple, list)) or not tree_all(lambda t: isinstance(t, Tensor), operands):
         raise RuntimeError(
             "Expect operands to be a tuple of possibly nested dict/list/tuple that only consists of tensor leaves, but "
             f"got {operands}."

@@ -47,7 +47,7 @@ def scan(
     structure: Any = None
     for i in reversed(places) if reverse else places:
         made = combine_fn(carry, tree_unflatten([x.select(dim, i) for x in leaves], tree))
-        if not isinstance(made, tuple | list) or len(made) != 2:
+        if not isinstance(made, (tuple, list)) or len(made) != 2:
             raise RuntimeError(f"combine_fn must return a carry and an output, but got {made}")
         check_carried("init and carry", carry, made[0])
         carry, y = made

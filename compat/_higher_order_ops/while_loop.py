@@ -53,10 +53,10 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
 def _check(cond_fn: Any, body_fn: Any, carried: Any) -> None:
     if not callable(cond_fn) or not callable(body_fn):
         raise RuntimeError("Expect cond_fn and body_fn to be callable.")
-    if not isinstance(carried, tuple | list):
+    if not isinstance(carried, (tuple, list)):
         raise RuntimeError(f"carried_inputs must be a tuple or list but got {type(carried)}")
     leaves = tree_leaves(carried)
-    if not all(isinstance(x, Tensor | int) for x in leaves):
+    if not all(isinstance(x, (Tensor, int)) for x in leaves):
         raise AssertionError(f"{leaves} can only be tensors or ints but got {tuple(map(type, leaves))}")
 
 
@@ -67,7 +67,7 @@ def _bool(holds: Any) -> Any:
 
 
 def _like(before: Any, after: Any) -> Any:
-    if not isinstance(after, tuple | list):
+    if not isinstance(after, (tuple, list)):
         raise AssertionError(f"body_fn should return a tuple but got {type(after)}")
     if len(after) != len(before):
         raise AssertionError(

@@ -32,7 +32,7 @@ def float_argument(function: str, name: str, position: int, value: Any) -> float
     Raises:
         TypeError: naming the function, the argument, and its type.
     """
-    number = isinstance(value, int | float | numpy.number) and not isinstance(value, complex)
+    number = isinstance(value, (int, float, numpy.number)) and not isinstance(value, complex)
     if number or (isinstance(value, Tensor) and not value.dim() and not value.requires_grad):
         return float(value)
     raise wrong_argument(function, name, position, "float", value)
@@ -45,7 +45,7 @@ def bools_argument(function: str, **values: Any) -> None:
         TypeError: naming the function, the argument, and its type.
     """
     for name, value in values.items():
-        if not isinstance(value, bool | numpy.bool_):
+        if not isinstance(value, (bool, numpy.bool_)):
             raise wrong_argument(function, name, None, "bool", value)
 
 
@@ -99,7 +99,7 @@ def tensors_argument(function: str, value: Any, name: str = "tensors", position:
     Raises:
         TypeError: naming the function, the argument, and its type.
     """
-    if not isinstance(value, tuple | list):
+    if not isinstance(value, (tuple, list)):
         raise wrong_argument(function, name, position, "tuple of Tensors", value)
     value = all_taken(value) if any_to_take(value) else value
     for i, t in enumerate(value):
@@ -114,7 +114,7 @@ def size_argument(function: str, name: str, position: int, given: Sequence[Any])
     Raises:
         TypeError: naming the function, the argument, and its type.
     """
-    if len(given) == 1 and isinstance(given[0], tuple | list):
+    if len(given) == 1 and isinstance(given[0], (tuple, list)):
         given = given[0]
     for i, n in enumerate(given):
         if not hasattr(n, "__index__"):
@@ -133,7 +133,7 @@ def check_view_size(size: Sequence[Any]) -> None:
     Raises:
         TypeError: naming the type of the argument.
     """
-    if size and isinstance(size[0], tuple | list | SupportsIndex) and not isinstance(size[0], bool):
+    if size and isinstance(size[0], (tuple, list, SupportsIndex)) and not isinstance(size[0], bool):
         size_argument("view", "size", 1, size)
         return
     reason = (

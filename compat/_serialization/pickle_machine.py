@@ -146,7 +146,7 @@ class Machine(pickle._Unpickler):
         except CorruptFileError:
             raise  # of another record, which it names
         except (*_FAULTS, pickle.UnpicklingError) as error:
-            if isinstance(error, Forbidden | Blocked):
+            if isinstance(error, (Forbidden, Blocked)):
                 raise
             raise CorruptPickleError(f"{self._reason(begin, error)} (at byte {begin} of {self.record})") from error
 
@@ -157,7 +157,7 @@ class Machine(pickle._Unpickler):
         if self.data[at] not in self.dispatch:
             return f"Unsupported operand {self.data[at]}"
         text = str(error)
-        if isinstance(error, RuntimeError | TypeError | ValueError | pickle.UnpicklingError) and text:
+        if isinstance(error, (RuntimeError, TypeError, ValueError, pickle.UnpicklingError)) and text:
             return text
         if isinstance(error, struct.error):
             return "the file ends within an opcode"
@@ -216,7 +216,7 @@ class Machine(pickle._Unpickler):
         Raises:
             CorruptPickleError: otherwise.
         """
-        if isinstance(key, tuple | frozenset):
+        if isinstance(key, (tuple, frozenset)):
             if depth > _DEEPEST_KEY:
                 raise CorruptPickleError(f"a key has tuples within tuples more than {_DEEPEST_KEY} deep")
             self.spend(len(key))
@@ -226,7 +226,7 @@ class Machine(pickle._Unpickler):
     def check_keys(self, keys: Iterable[Any]) -> None:
         """``check_key`` of each."""
         for key in keys:
-            if not isinstance(key, str | int | float):
+            if not isinstance(key, (str, int, float)):
                 self.check_key(key)
 
     # ------------------------------------------------------------ names and calls
@@ -418,7 +418,7 @@ class _Own:
 
 def _shown(value: Any) -> str:
     """A value in a message: other objects than classes and functions may be long, or infinite."""
-    named = isinstance(value, type | FunctionType | BuiltinFunctionType | MethodDescriptorType)
+    named = isinstance(value, (type, FunctionType, BuiltinFunctionType, MethodDescriptorType))
     return repr(value) if named else f"of type {type(value).__name__}"
 
 
@@ -437,7 +437,7 @@ def _filled(cls: Any, machine: Machine, *args: Any) -> Any:
 
 
 def _bytearray(machine: Machine, given: Any = b"", *encoding: Any) -> bytearray:
-    if not isinstance(given, bytes | bytearray | str | list | tuple):  # an integer would be a length
+    if not isinstance(given, (bytes, bytearray, str, list, tuple)):  # an integer would be a length
         raise TypeError(f"bytearray() of {type(given).__name__}")
     machine.spend(len(given))
     return bytearray(_encode(machine, given, *encoding) if isinstance(given, str) else given)

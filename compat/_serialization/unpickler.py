@@ -151,7 +151,7 @@ def _checked(reference: Any) -> tuple[Any, str, str, int]:
 def _rebuild(
     storage: Any, offset: int, size: Any, stride: Any, grad: bool, hooks: Any, marks: Any = None, dtype: Any = None
 ) -> Tensor:
-    if not isinstance(storage, TypedStorage | UntypedStorage):
+    if not isinstance(storage, (TypedStorage, UntypedStorage)):
         raise TypeError(f"a tensor is made of a storage, not of {type(storage).__name__}")
     owner = storage.untyped()
     dtype = dtype or getattr(storage, "dtype", dtypes.uint8)

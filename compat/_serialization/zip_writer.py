@@ -36,7 +36,7 @@ class PyTorchFileWriter:
     __module__ = "compat"
 
     def __init__(self, file: Any, compute_crc32: bool = True, storage_alignment: int = ALIGNMENT):
-        named = isinstance(file, str | os.PathLike)
+        named = isinstance(file, (str, os.PathLike))
         base = os.path.basename(os.fspath(file)) if named else ""
         self._root = os.path.splitext(base)[0] or "archive"
         self._archive = zipfile.ZipFile(file, "w")

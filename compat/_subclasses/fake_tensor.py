@@ -358,7 +358,7 @@ def _call(func: Any, args: Any, kwargs: Any) -> str:
     def shown(x: Any) -> str:
         if isinstance(x, Tensor) and not isinstance(x, FakeTensor):
             return f"tensor([...], size={tuple(x.shape)})"
-        if isinstance(x, list | tuple):
+        if isinstance(x, (list, tuple)):
             return "[" + ", ".join(map(shown, x)) + "]"
         return repr(x)
 

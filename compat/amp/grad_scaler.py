@@ -110,7 +110,7 @@ class GradScaler:
         if not hasattr(outputs, "__iter__"):
             raise ValueError("outputs must be a Tensor or an iterable of Tensors")
         parts = map(self.scale, outputs)
-        return type(outputs)(parts) if isinstance(outputs, list | tuple) else parts
+        return type(outputs)(parts) if isinstance(outputs, (list, tuple)) else parts
 
     def _unscale_grads_(
         self, optimizer: Any, inv_scale: Tensor, found_inf: Tensor, allow_fp16: bool

@@ -32,7 +32,7 @@ _CYCLE = (
 
 def _roots(x: Any) -> tuple:
     """One or several tensors or gradient edges, as a tuple."""
-    return (x,) if isinstance(x, Tensor | GradientEdge) else tuple(x)
+    return (x,) if isinstance(x, (Tensor, GradientEdge)) else tuple(x)
 
 
 def _device_of(node: Node) -> Device:
@@ -174,7 +174,7 @@ def backward(
 
 def as_tuple(given: Any) -> tuple:
     """A value, or the elements of a tuple or list, as a tuple."""
-    return tuple(given) if isinstance(given, tuple | list) else (given,)
+    return tuple(given) if isinstance(given, (tuple, list)) else (given,)
 
 
 def _input_edge(t: Tensor | GradientEdge) -> Edge:

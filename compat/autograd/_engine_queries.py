@@ -123,7 +123,7 @@ def unsafe_set_version_counter(tensors: Tensor | tuple[Tensor, ...], versions: i
     Raises:
         RuntimeError: if the numbers of versions and tensors differ, or one is negative.
     """
-    several = isinstance(tensors, tuple | list)
+    several = isinstance(tensors, (tuple, list))
     given: Any = tensors if several else (tensors,)
     numbers: Any = versions if several else (versions,)
     if len(given) != len(numbers):

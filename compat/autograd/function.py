@@ -229,7 +229,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     def _counted(self, found: Any) -> Sequence[Any]:
         """The results of ``backward``, one per argument; additional ones must be None."""
-        found = found if isinstance(found, tuple | list) else (found,)
+        found = found if isinstance(found, (tuple, list)) else (found,)
         if len(found) > self._count and all(g is None for g in found[self._count :]):
             found = found[: self._count]
         if len(found) != self._count:

@@ -89,7 +89,7 @@ class _unsafe_preserve_version_counter:
     """
 
     def __init__(self, tensors: Any):
-        self.tensors = tensors if isinstance(tensors, tuple | list) else (tensors,)
+        self.tensors = tensors if isinstance(tensors, (tuple, list)) else (tensors,)
         self.versions = tuple(t._version for t in self.tensors)
 
     def __enter__(self) -> None:

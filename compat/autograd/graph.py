@@ -243,7 +243,7 @@ def region_activation_memory_budget(budget: float) -> AbstractContextManager[Non
         RuntimeError: outside ``torch.compile``.
     """
     where = "torch.autograd.graph.region_activation_memory_budget"
-    if isinstance(budget, bool) or not isinstance(budget, int | float):
+    if isinstance(budget, bool) or not isinstance(budget, (int, float)):
         raise TypeError(f"{where}: expects a float, got {type(budget).__name__}")
     if not 0 <= budget <= 1:
         raise ValueError(f"{where}: must be in [0, 1], got {budget}")

@@ -399,7 +399,7 @@ def export(
     kwargs = kwargs or {}
     check_paths(mod, preserve_module_call_signature)
     traced = Trace(mod, args, kwargs, preserved=preserve_module_call_signature)
-    if isinstance(dynamic_shapes, AdditionalInputs | ShapesCollection):
+    if isinstance(dynamic_shapes, (AdditionalInputs, ShapesCollection)):
         shapes = dynamic_shapes.dynamic_shapes(mod, args, kwargs)
     else:
         shapes = dynamic_shapes

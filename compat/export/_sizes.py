@@ -248,7 +248,7 @@ def _pairs(sizes: Any) -> list[tuple[int, Any]]:
 
 
 def _add(found: dict[str, Symbol], n: int, d: int, dim: Any, t: Tensor) -> None:
-    if not isinstance(dim, Dim | _Hint):
+    if not isinstance(dim, (Dim, _Hint)):
         raise TypeError(f"dynamic_shapes: a size is a Dim, Dim.AUTO, Dim.DYNAMIC, Dim.STATIC or None, got {dim!r}")
     d = d % t.dim()
     if isinstance(dim, _Hint):

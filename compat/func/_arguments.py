@@ -40,7 +40,7 @@ def of_selected(func: Callable[..., Any], args: tuple, argnums: Argnums, kwargs:
 
 
 def _indices(args: tuple, argnums: Any) -> list[int]:
-    if not isinstance(argnums, int | tuple):
+    if not isinstance(argnums, (int, tuple)):
         error = RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
         raise explained(error, "transform-call", "torch.func.grad(f) is a function; write grad(f)(x).")
     numbers = argnums if isinstance(argnums, tuple) else (argnums,)

@@ -146,7 +146,7 @@ class Mapped:
         return name_of(func)
 
     def _check_arguments(self, in_dims: Any, args: tuple) -> None:
-        if not isinstance(in_dims, int | tuple):
+        if not isinstance(in_dims, (int, tuple)):
             raise ValueError(
                 f"vmap({self.name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int or a (potentially "
                 f"nested) tuple matching the structure of inputs, got: {type(in_dims)}."

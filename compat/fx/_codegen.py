@@ -91,9 +91,9 @@ class CodeGen:
             return f"{{{', '.join(f'{k!r}: {self._written(v)}' for k, v in x.items())}}}"
         if isinstance(x, slice):
             return f"slice({', '.join(self._written(part) for part in (x.start, x.stop, x.step))})"
-        if x is None or isinstance(x, bool | int | float | complex | str | bytes | Device | range) or x is Ellipsis:
+        if x is None or isinstance(x, (bool, int, float, complex, str, bytes, Device, range)) or x is Ellipsis:
             return repr(x)
-        if isinstance(x, dtype.dtype | Layout | MemoryFormat | torch.Size):
+        if isinstance(x, (dtype.dtype, Layout, MemoryFormat, torch.Size)):
             return repr(x)
         if callable(x):
             return self._global(target_name(x), x)

@@ -49,8 +49,8 @@ class CountedSizes:
         """
         leaves = tree_leaves(args)
         here = {n for t in leaves if isinstance(t, _Counted) for n in t._layout_.size if n in self._numbers}
-        lists = tree_leaves(args, is_leaf=lambda x: isinstance(x, list | tuple) and x is not args)
-        given = {n for a in lists if isinstance(a, list | tuple) for n in a if type(n) is int}
+        lists = tree_leaves(args, is_leaf=lambda x: isinstance(x, (list, tuple)) and x is not args)
+        given = {n for a in lists if isinstance(a, (list, tuple)) for n in a if type(n) is int}
         same = (here & given) - {0, 1}
         if same:
             raise self._error(

@@ -67,9 +67,9 @@ class TracerBase:
             return a.node
         if a is None or a is Ellipsis or callable(a):
             return a
-        if isinstance(a, str | bytes | bool | int | float | complex | range | Node):
+        if isinstance(a, (str, bytes, bool, int, float, complex, range, Node)):
             return a
-        if isinstance(a, dtype.dtype | Device | Layout | MemoryFormat):
+        if isinstance(a, (dtype.dtype, Device, Layout, MemoryFormat)):
             return a
         raise NotImplementedError(f"argument of type: {type(a)}")
 

@@ -65,8 +65,8 @@ def _fits(pattern: Any, found: Any, match: dict[Node, Any], any_literal: bool = 
         return all(
             _fits(getattr(pattern, part), getattr(found, part), match, any_literal) for part in ("args", "kwargs")
         )
-    if isinstance(pattern, tuple | list):
-        same = isinstance(found, tuple | list) and len(pattern) == len(found)
+    if isinstance(pattern, (tuple, list)):
+        same = isinstance(found, (tuple, list)) and len(pattern) == len(found)
         return same and all(_fits(p, f, match, any_literal) for p, f in zip(pattern, found))
     if isinstance(pattern, dict):
         same = isinstance(found, dict) and pattern.keys() == found.keys()

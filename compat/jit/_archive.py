@@ -94,7 +94,7 @@ class _Source:
         self.scope = archive.scope()
         self.translation = Translation(source, path, self.scope, archive.kind_of)
         self.statements = {
-            s.name: s for s in self.translation.tree.body if isinstance(s, ast.ClassDef | ast.FunctionDef)
+            s.name: s for s in self.translation.tree.body if isinstance(s, (ast.ClassDef, ast.FunctionDef))
         }
         self._defined: dict[str, Any] = {}
 
@@ -196,7 +196,7 @@ class _Archive:
 def _method(owner: Any, name: str) -> Any:
     """A method such as ``__add__`` of an object of the file's classes, or for ``__new__`` a constructor."""
     kind = owner if isinstance(owner, type) else type(owner)
-    if issubclass(kind, FileObject | FileModule):
+    if issubclass(kind, (FileObject, FileModule)):
         if name == "__new__" and kind is owner:
             return lambda made: made.__new__(made)
         if name in kind._methods:

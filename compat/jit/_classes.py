@@ -130,7 +130,7 @@ class FileModule(ScriptModule):
         """Converts attributes that the file stores as plain tuples to named tuples."""
         for name, tree in self._fields.items():
             value = self.__dict__.get(name)
-            if isinstance(value, tuple | list | dict) and "__torch__" in ast.dump(tree):
+            if isinstance(value, (tuple, list, dict)) and "__torch__" in ast.dump(tree):
                 self.__dict__[name] = kind_of(tree).restored(value)
 
 

@@ -45,7 +45,7 @@ def _upsampled(mode: str, antialias: bool = False) -> Callable[..., Any]:
         if not mode.startswith("nearest"):
             corners, *rest = rest  # type: ignore[assignment]
         factors = [
-            f for given in rest if given is not None for f in (given if isinstance(given, list | tuple) else [given])
+            f for given in rest if given is not None for f in (given if isinstance(given, (list, tuple)) else [given])
         ]
         if len(factors) == x.dim() - 2:
             size = None

@@ -186,7 +186,7 @@ def _of_either(name: str, of_values: Callable[..., Any], of_tensors: Callable[..
 
     def call(*args: Any, **kwargs: Any) -> Any:
         first = args[0] if args else None
-        numbers = isinstance(first, int | float | complex) and any(isinstance(a, Tensor) for a in args)
+        numbers = isinstance(first, (int, float, complex)) and any(isinstance(a, Tensor) for a in args)
         return of_tensors(*args, **kwargs) if numbers or isinstance(first, Tensor) else of_values(*args, **kwargs)
 
     return call

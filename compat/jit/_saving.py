@@ -129,7 +129,7 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
         ValueError: if the file does not exist.
         RuntimeError: if it has no extra file of a requested name.
     """
-    if isinstance(f, str | os.PathLike):
+    if isinstance(f, (str, os.PathLike)):
         if not os.path.exists(f):
             raise ValueError(f"The provided filename {f} does not exist")
         f = os.fspath(f)

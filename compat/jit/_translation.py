@@ -137,7 +137,7 @@ class Translation(ast.NodeTransformer):
         return ast.Constant(None)
 
     def _call_isinstance(self, value: ast.expr, kinds: ast.expr) -> ast.AST:
-        several = kinds.elts if isinstance(kinds, ast.Tuple | ast.List) else [kinds]
+        several = kinds.elts if isinstance(kinds, (ast.Tuple, ast.List)) else [kinds]
         tests = [self._kind_of(k) for k in several]
         name = f"<isinstance {', '.join(map(ast.unparse, several))}>"
         test = self._bound(name, lambda v: any(t.holds(v) for t in tests))

@@ -95,7 +95,7 @@ def _default(p: inspect.Parameter, wrong: Callable[[str], ValueError]) -> str:
     value = p.default
     if value is p.empty:
         return ""
-    if value is None or isinstance(value, int | float | bool):
+    if value is None or isinstance(value, (int, float, bool)):
         return f"={value}"
     if isinstance(value, device):
         return f'="{value}"'

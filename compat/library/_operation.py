@@ -261,7 +261,7 @@ class _Recorded(Function):
         given, places = tree_unflatten(leaves, call.tree), tree_unflatten(dims, call.tree)
         found, out_dims = call.operation.mapped(info, places, *given, **call.kwargs)
         results = call.flat(found)
-        if isinstance(found, Tensor) or not isinstance(out_dims, tuple | list):
+        if isinstance(found, Tensor) or not isinstance(out_dims, (tuple, list)):
             return results, (out_dims,) * len(results)
         return results, tuple(out_dims)
 
@@ -278,7 +278,7 @@ def _by_leaf(call: _Call, found: Any) -> list[Any]:
 
 
 def _only(grad: Any) -> Any:
-    return grad[0] if isinstance(grad, list | tuple) else grad
+    return grad[0] if isinstance(grad, (list, tuple)) else grad
 
 
 def _one_by_one(info: Any, dims: Sequence[int | None], call: _Call, leaves: Sequence[Any]) -> tuple[tuple, tuple]:

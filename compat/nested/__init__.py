@@ -91,7 +91,7 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
         if ts.layout is not layout:
             raise RuntimeError("as_nested_tensor(): Converting between nested tensor layouts is not supported")
         return ts if dtype is None else ts.to(dtype)
-    if not isinstance(ts, Tensor | list | tuple):
+    if not isinstance(ts, (Tensor, list, tuple)):
         raise TypeError(
             "as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of tensors, got "
             f"{type(ts).__name__}"

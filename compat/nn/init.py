@@ -52,7 +52,7 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
         return _GAINS[nonlinearity]
     if param is None:
         param = 0.01
-    elif isinstance(param, bool) or not isinstance(param, int | float):
+    elif isinstance(param, bool) or not isinstance(param, (int, float)):
         raise ValueError(f"negative_slope {param} not a valid number")
     return math.sqrt(2.0 / (1 + param**2))
 

@@ -109,7 +109,7 @@ def export(
         args, kwargs = program.example_inputs
         input_names = input_names or [str(name) for name in program.graph_signature.user_inputs]
         model = program.module()
-    given = tuple(args) if isinstance(args, tuple | list) else (args,)
+    given = tuple(args) if isinstance(args, (tuple, list)) else (args,)
     named = dict(kwargs or {})
     if program is None and given and isinstance(given[-1], dict) and not named:
         *rest, last = given

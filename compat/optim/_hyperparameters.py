@@ -94,6 +94,6 @@ def tracked_hyperparameters(optimizers: Sequence[Any]) -> Iterator[list[Hyperpar
 
 def sign_of(number: Any) -> Any:
     """The sign of a number, which every captured step depends on; other values unchanged."""
-    if isinstance(number, float | int) and not isinstance(number, bool):
+    if isinstance(number, (float, int)) and not isinstance(number, bool):
         return (number > 0) - (number < 0)
     return number

@@ -30,7 +30,7 @@ def count_in_tensors(state: Mapping[Any, Any]) -> None:
     """Converts step counts and similar values that were saved as numbers to tensors."""
     for values in state.values():
         for name in _NUMBERS:
-            if isinstance(values.get(name), int | float):
+            if isinstance(values.get(name), (int, float)):
                 values[name] = number_tensor(values[name])
 
 
@@ -75,7 +75,7 @@ class Stateful(MultiTensorOptimizer):
         values: list[Any] = []
         for name in cls._settings_:
             value = group[name]
-            values += value if isinstance(value, tuple | list) else [value]
+            values += value if isinstance(value, (tuple, list)) else [value]
         return [number_of(value) for value in values]
 
     @classmethod

@@ -165,7 +165,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
         norm.reset_running_stats()
         norm.momentum = None
     for batch in loader:
-        x = batch[0] if isinstance(batch, list | tuple) else batch
+        x = batch[0] if isinstance(batch, (list, tuple)) else batch
         model(x if device is None else x.to(device))
     for norm, momentum in momenta.items():
         norm.momentum = momentum

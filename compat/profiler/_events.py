@@ -234,7 +234,7 @@ class FunctionEventAvg(FormattedTimesMixin):
         Raises:
             AssertionError: for anything else, or another name.
         """
-        if not isinstance(other, FunctionEvent | FunctionEventAvg):
+        if not isinstance(other, (FunctionEvent, FunctionEventAvg)):
             raise AssertionError("Expected other to be a FunctionEvent or FunctionEventAvg")
         if self.key is None:
             self.key = other.key

@@ -296,7 +296,7 @@ class CheckpointFunction(Function):
             args[placeholder] = t.detach().requires_grad_(t.requires_grad)
         with ctx.saved_context.restored(), enable_grad():
             results = ctx.run(*args)
-        results = results if isinstance(results, tuple | list) else (results,)
+        results = results if isinstance(results, (tuple, list)) else (results,)
         pairs = [(r, g) for r, g in zip(results, grads) if isinstance(r, Tensor) and r.requires_grad]
         if not pairs:
             raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")

@@ -27,7 +27,7 @@ def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Call
     """
 
     def register(formula: Callable[..., int]) -> Callable[..., int]:
-        for target in targets if isinstance(targets, list | tuple) else (targets,):
+        for target in targets if isinstance(targets, (list, tuple)) else (targets,):
             flop_registry[target] = formula if get_raw else _of_shapes(formula)
         return formula
 
@@ -88,7 +88,7 @@ def conv_flop(
 
 def _gradients(out: Any, like: Tensor) -> list[Tensor]:
     """The requested gradients of the two factors, without that of the addend, which comes first."""
-    found = [t for t in (out if isinstance(out, tuple | list) else (out,)) if isinstance(t, Tensor)]
+    found = [t for t in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(t, Tensor)]
     return [t for t in found if t.dim() == like.dim()][-2:]
 
 

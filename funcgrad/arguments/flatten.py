@@ -167,7 +167,7 @@ def check_argnums(transform: str, argnums: Any) -> None:
     Raises:
         TypeError: otherwise; usually an argument of the transformed function was passed by mistake.
     """
-    several = argnums if isinstance(argnums, tuple | list) else (argnums,)
+    several = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
     wrong = next((n for n in several if not isinstance(n, int) and not hasattr(type(n), "__index__")), None)
     wrong = argnums if hasattr(argnums, "shape") and hasattr(argnums, "dtype") and argnums.shape else wrong
     if wrong is not None:
@@ -259,7 +259,7 @@ def settled(outs: Sequence[Any]) -> list[Any]:
 
 def _settled(x: Any) -> Any:
     x = leaving(x)
-    if isinstance(x, JaxArray | Tracer):
+    if isinstance(x, (JaxArray, Tracer)):
         type = type_of(x)
         return cast(x, dtype=type.dtype) if type.weak else x
     if is_float0(x):

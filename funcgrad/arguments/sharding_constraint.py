@@ -46,7 +46,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     def constrained(sharding: Any, value: Any) -> Any:
         if sharding is None:
             return value
-        if not isinstance(sharding, Sharding | PartitionSpec):
+        if not isinstance(sharding, (Sharding, PartitionSpec)):
             raise TypeError(f"with_sharding_constraint: wants a Sharding or a PartitionSpec, got {kind(sharding)}")
         return trees.map(lambda leaf: sharded_p(typed(leaf), sharding=sharding), value)
 
@@ -79,7 +79,7 @@ def following(primals: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
 
 
 def _alike(ct: Any, x: Any) -> Any:
-    if not isinstance(x, Tracer | JaxArray) or not isinstance(ct, Tracer | JaxArray):
+    if not isinstance(x, (Tracer, JaxArray)) or not isinstance(ct, (Tracer, JaxArray)):
         return ct
     shape = type_of(ct).shape
     return alike_p(ct, x) if shape and shape == type_of(x).shape else ct

@@ -20,7 +20,7 @@ _WANTED = "a Sharding, a PartitionSpec or None"
 
 
 def _is_one(x: Any) -> bool:
-    return x is None or isinstance(x, Sharding | PartitionSpec)
+    return x is None or isinstance(x, (Sharding, PartitionSpec))
 
 
 def check_kinds(name: str, shardings: Any) -> None:
@@ -48,7 +48,7 @@ def of_arguments(shardings: Any, names: Sequence[str], args: Sequence[Any], name
     if trees.leaves(named):
         raise ValueError(f"{what} says nothing of keyword arguments: pass {', '.join(named)} by position")
     entries = [shardings] * len(args) if _is_one(shardings) else shardings
-    if not isinstance(entries, tuple | list):
+    if not isinstance(entries, (tuple, list)):
         raise TypeError(f"{what}: wants {_WANTED}, or a tuple of one entry per argument, got {kind(shardings)}")
     if len(entries) != len(args):
         raise ValueError(f"{what} has {len(entries)} entries, but the call has {len(args)} arguments")

@@ -53,7 +53,7 @@ def integers(name: str, what: str, x: Any, least: int | None = None) -> tuple[in
         >>> integers("roll", "shift", 2), integers("roll", "shift", [1, 2])
         ((2,), (1, 2))
     """
-    if np.iterable(x) and not isinstance(x, str | bytes):
+    if np.iterable(x) and not isinstance(x, (str, bytes)):
         return tuple(integer(name, f"each of {what}", n, least) for n in x)
     try:
         return (integer(name, what, x, least),)
@@ -133,7 +133,7 @@ def sequence(name: str, what: str, x: Any) -> tuple[Any, ...]:
         >>> sequence("fftn", "axes", [0, 1])
         (0, 1)
     """
-    if isinstance(x, str | bytes) or not hasattr(x, "__iter__"):
+    if isinstance(x, (str, bytes)) or not hasattr(x, "__iter__"):
         raise TypeError(f"{name}: {what} must be a sequence, got {kind(x)}")
     return tuple(x)
 
@@ -187,7 +187,7 @@ def pair(name: str, what: str, x: Any, parts: str) -> tuple[Any, Any]:
         >>> pair("lu_solve", "lu_and_piv", [1, 2], "the factors and the pivots")
         (1, 2)
     """
-    if not isinstance(x, tuple | list):
+    if not isinstance(x, (tuple, list)):
         raise TypeError(f"{name}: {what} must be {parts}, got {kind(x)}")
     if len(x) != 2:
         raise ValueError(f"{name}: {what} must be {parts}, got {len(x)} values")

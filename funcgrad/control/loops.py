@@ -248,7 +248,7 @@ def fori_loop(
         found = trees.array_of(bound)
         if not is_array(found) or type_of(found).shape:
             raise TypeError(f"fori_loop: {what} must be one number, got {kind(bound)}")
-    if all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in (lower, upper)):
+    if all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in (lower, upper)):
         length = max(int(upper) - int(lower), 0)
         first = (int(lower), init_val)
         (_, last), _ = scan(lambda c, _: ((c[0] + 1, body_fun(*c)), None), first, length=length, unroll=unroll)

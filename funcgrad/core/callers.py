@@ -171,7 +171,7 @@ def _resolved(node: ast.expr, frame: Frame) -> Any:
         if isinstance(owner, types.ModuleType):
             return getattr(owner, node.attr, None)
         found = inspect.getattr_static(owner, node.attr, None)
-        if isinstance(found, types.MemberDescriptorType | types.MethodDescriptorType):
+        if isinstance(found, (types.MemberDescriptorType, types.MethodDescriptorType)):
             return found.__get__(owner)
         return found
     return None

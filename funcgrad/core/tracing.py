@@ -530,7 +530,7 @@ def type_of(x: Any) -> ArrayType:
     found = _SCALARS.get(type(x))
     if found is not None:
         return found
-    if isinstance(x, np.ndarray | np.generic):
+    if isinstance(x, (np.ndarray, np.generic)):
         return ArrayType(x.shape, x.dtype)
     if isinstance(x, jax.core.Tracer):
         return ArrayType(x.shape, x.dtype, x.aval.weak_type)  # type: ignore[attr-defined]

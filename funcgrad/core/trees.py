@@ -154,7 +154,7 @@ def register_array_type(
 
     def restored(_: None, parts: Any) -> Any:
         (x,) = parts
-        return from_array(x) if isinstance(x, jax.Array | Tracer) else x
+        return from_array(x) if isinstance(x, (jax.Array, Tracer)) else x
 
     def parts(x: Any) -> tuple[tuple[Any], None]:
         return (to_array(x),), None

@@ -162,7 +162,7 @@ def _without_cache(program: Program) -> Program:
     """A copy with empty caches, also for nested programs."""
     equations = []
     for equation in program.equations:
-        if any(isinstance(v, Program | tuple) for v in equation.params.values()):
+        if any(isinstance(v, (Program, tuple)) for v in equation.params.values()):
             params = {k: _bare(v) for k, v in equation.params.items()}
             equation = Equation(equation.primitive, equation.inputs, equation.outputs, params, equation.source)
         equations.append(equation)

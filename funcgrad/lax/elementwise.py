@@ -341,7 +341,7 @@ def integer_pow(x: Any, y: int) -> Any:
         [4 9] 0.5
     """
     x = typed(checked("integer_pow", x))
-    if not isinstance(y, int | np.integer) or isinstance(y, bool):
+    if not isinstance(y, (int, np.integer)) or isinstance(y, bool):
         raise TypeError(f"integer_pow: the exponent must be a Python integer, got {y!r}")
     if y < 0 and not type_of(x).inexact:
         raise ValueError(f"integer_pow: integers cannot be raised to the negative power {y}, got {type_of(x)}")

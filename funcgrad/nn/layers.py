@@ -218,7 +218,7 @@ Spatial = int | Sequence[int]
 def _each(value: Spatial, axes: int, name: str, what: str, least: int = 1) -> tuple[int, ...]:
     """One number per spatial axis."""
     values = validate.integers(name, what, value, least)
-    values = values if isinstance(value, Sequence | np.ndarray) else values * axes
+    values = values if isinstance(value, (Sequence, np.ndarray)) else values * axes
     if len(values) != axes:
         raise ValueError(f"{name}: {what} must be an int or one for each of the {axes} spatial axes, got {value!r}")
     return values

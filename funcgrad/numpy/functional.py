@@ -135,7 +135,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         [1. 7.]
     """
     x = asoperand(x, "piecewise")
-    single = not isinstance(condlist, list | tuple) and type_of(asoperand(condlist)).ndim <= type_of(x).ndim
+    single = not isinstance(condlist, (list, tuple)) and type_of(asoperand(condlist)).ndim <= type_of(x).ndim
     conditions = [condlist] if single or (len(condlist) and np.ndim(condlist[0]) < type_of(x).ndim) else list(condlist)
     functions = list(validate.sequence("piecewise", "funclist", funclist))
     if len(functions) not in (len(conditions), len(conditions) + 1):

@@ -98,7 +98,7 @@ def tensordot(x: Any, y: Any, /, axes: Any = 2, *, precision: Any = None, prefer
     """
     x, y = _promoted("tensordot", x, y, preferred_element_type)
     n, m = type_of(x).ndim, type_of(y).ndim
-    if not isinstance(axes, tuple | list) and np.ndim(axes) == 0:
+    if not isinstance(axes, (tuple, list)) and np.ndim(axes) == 0:
         count = validate.integer("tensordot", "axes", axes, 0)
         if count > min(n, m):
             raise ValueError(f"tensordot: {type_of(x)} and {type_of(y)} do not both have {count} axes to sum over")

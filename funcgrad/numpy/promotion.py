@@ -25,7 +25,7 @@ def placed(x: Any, device: Any) -> Any:
     """
     if device is None:
         return x
-    if not isinstance(device, jax.Device | jax.sharding.Sharding):
+    if not isinstance(device, (jax.Device, jax.sharding.Sharding)):
         raise TypeError(f"device must be one of JAX's devices, or a sharding, got {kind(device)}")
     x = ready(x)
     return x if isinstance(x, Tracer) else jax.device_put(x, device)
@@ -39,7 +39,7 @@ def asoperand(x: Any, name: str = "argument") -> Any:
     """
     if is_array(x):
         return x
-    if isinstance(x, list | tuple):
+    if isinstance(x, (list, tuple)):
         return from_sequence(x)
     x = trees.array_of(x)
     if is_array(x):
@@ -60,7 +60,7 @@ def operands(arrays: Any, name: str) -> list[Any]:
         >>> operands((1, 2.0), "stack")
         [1, 2.0]
     """
-    if isinstance(arrays, str | dict | set) or not np.iterable(arrays):
+    if isinstance(arrays, (str, dict, set)) or not np.iterable(arrays):
         raise TypeError(f"{name}: wants a sequence of arrays, got {kind(arrays)}")
     found = [asoperand(x, name) for x in arrays]
     if not found:
@@ -71,7 +71,7 @@ def operands(arrays: Any, name: str) -> list[Any]:
 def beside(like: Any, x: Any, name: str = "argument") -> Any:
     """``x`` as an operand to be combined with ``like``: Python numbers, in sequences too, take its dtype if
     representable."""
-    if not isinstance(x, list | tuple):
+    if not isinstance(x, (list, tuple)):
         return asoperand(x, name)
     leaves: list[Any] = []
     _collect(x, leaves)
@@ -110,7 +110,7 @@ def from_sequence(x: Sequence[Any], dtype: np.dtype | None = None) -> Any:
             scalar = max(kinds, key=[bool, int, float, complex].index) if kinds else float
             return plain.astype(dtypes.DEFAULT[scalar])
         return plain
-    rows = [from_sequence(e) if isinstance(e, list | tuple) else e for e in x]
+    rows = [from_sequence(e) if isinstance(e, (list, tuple)) else e for e in x]
     rows = promoted(*rows) if dtype is None else [astype(row, dtype) for row in rows]
     shapes = {type_of(r).shape for r in rows}
     if len(shapes) > 1:
@@ -126,12 +126,12 @@ def _shown(x: Any) -> str:
 
 def _converted(x: Sequence[Any]) -> list[Any]:
     """A nested sequence with other libraries' arrays converted."""
-    return [_converted(e) if isinstance(e, list | tuple) else trees.array_of(e) for e in x]
+    return [_converted(e) if isinstance(e, (list, tuple)) else trees.array_of(e) for e in x]
 
 
 def _collect(x: Any, leaves: list[Any]) -> None:
     for element in x:
-        if isinstance(element, list | tuple):
+        if isinstance(element, (list, tuple)):
             _collect(element, leaves)
         else:
             leaves.append(element)
@@ -158,7 +158,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
         [1, 2]
     """
     wanted = dtype if isinstance(dtype, np.dtype) else dtypes.canonical(dtype)
-    if isinstance(x, bool | int | float | complex | np.generic):
+    if isinstance(x, (bool, int, float, complex, np.generic)):
         return _scalar(x, wanted)
     x = asoperand(x, "astype")
     mine = type_of(x)
@@ -167,7 +167,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
 
 
 def _scalar(x: Any, dtype: np.dtype) -> Any:
-    if isinstance(x, complex | np.complexfloating) and not dtypes.is_complex(dtype):
+    if isinstance(x, (complex, np.complexfloating)) and not dtypes.is_complex(dtype):
         x = bool(x) if dtype == dtypes.bool_ else x.real
     return np.asarray(x).astype(dtype)[()]
 
@@ -234,7 +234,7 @@ def _conversion(kind: Any, type: ArrayType, dtype: np.dtype, weak: bool) -> Conv
 
 def _weak(x: Any, dtype: np.dtype) -> Any:
     """A weak ``x`` in another dtype, still weak; Python numbers stay Python numbers."""
-    if isinstance(x, int | float):
+    if isinstance(x, (int, float)):
         return complex(x) if dtypes.is_complex(dtype) else float(x) if dtypes.is_inexact(dtype) else int(x)
     return cast(x, dtype=dtype, weak=True)
 

@@ -71,7 +71,7 @@ def device_put(x: Any, device: Any = None) -> Any:
 
 
 def _is_place(x: Any) -> bool:
-    return x is None or isinstance(x, jax.Device | jax.sharding.Sharding)
+    return x is None or isinstance(x, (jax.Device, jax.sharding.Sharding))
 
 
 def device_get(x: Any) -> Any:

@@ -122,7 +122,7 @@ def _region(mesh: Any, names: frozenset[str], checked: bool) -> Region:
     outer = next(iter(around.values()), None)
     if mesh is None:
         mesh = outer if outer is not None else _of_context()
-    if not isinstance(mesh, Mesh | AbstractMesh):
+    if not isinstance(mesh, (Mesh, AbstractMesh)):
         raise TypeError(f"shard_map: mesh must be a Mesh, got {kind(mesh)}")
     if outer is not None and dict(mesh.shape) != dict(outer.shape):
         raise ValueError(f"shard_map: mesh {dict(mesh.shape)} is not that of the shard_map around, {dict(outer.shape)}")

@@ -457,7 +457,7 @@ def fits(name: str, what: str, given: tuple[int, ...], shape: tuple[int, ...]) -
 
 def parameter(name: str, what: str, value: Any, shape: tuple[int, ...], kind: np.dtype) -> Any:
     """A distribution's parameter in the dtype of the samples."""
-    if isinstance(value, bool | int | float):
+    if isinstance(value, (bool, int, float)):
         if dtypes.is_integer(kind) and not np.iinfo(kind).min <= value <= np.iinfo(kind).max:
             raise ValueError(f"{name}: {what} {value} is no {kind}")
         return kind.type(value)

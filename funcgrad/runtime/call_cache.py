@@ -202,7 +202,7 @@ def _kind(x: Any, arrays: list[Any], floats: list[Any]) -> Any:
         return type_of(x)
     if (cls is tuple or cls is list) and len(x) <= LONG:
         return cls, *[_kind(element, arrays, floats) for element in x]
-    if isinstance(x, type | np.dtype):
+    if isinstance(x, (type, np.dtype)):
         return x
     raise _Unknown
 

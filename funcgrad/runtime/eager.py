@@ -190,7 +190,7 @@ def held(x: Any) -> Any:
     cls = x.__class__
     if cls is Deferred or cls is JaxArray:
         return x
-    if isinstance(x, np.ndarray | np.generic):
+    if isinstance(x, (np.ndarray, np.generic)):
         held = Deferred()
         held.type = type_of(x)
         held.value = np.array(x)

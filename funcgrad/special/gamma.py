@@ -158,7 +158,7 @@ def polygamma(n: int, x: Any) -> Any:
         >>> print(polygamma(1, 1.0).round(4))
         1.6449
     """
-    if isinstance(n, int | np.integer):
+    if isinstance(n, (int, np.integer)):
         n = validate.integer("polygamma", "n", n, least=0)
         (x,) = operands("polygamma", x)
         if n < 2:

@@ -77,7 +77,7 @@ def _value(x: Any) -> Any:
 def _perform(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     """Makes the call: immediately if all values are concrete, else as an equation of the staged program."""
     values = [_value(x) for x in operands]
-    if state.floor is not None or any(isinstance(x, Tracer | jax.core.Tracer) for x in values):
+    if state.floor is not None or any(isinstance(x, (Tracer, jax.core.Tracer)) for x in values):
         bind(primitive, values, params)
     else:
         params["call"](*values)

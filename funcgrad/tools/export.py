@@ -112,5 +112,5 @@ def load(source: bytes | bytearray | str | os.PathLike[str]) -> Exported:
         >>> print(doubled(fnp.array([1.0, 2.0])))
         [2. 4.]
     """
-    data = source if isinstance(source, bytes | bytearray) else Path(source).read_bytes()
+    data = source if isinstance(source, (bytes, bytearray)) else Path(source).read_bytes()
     return Exported(jax.export.deserialize(bytearray(data)))

@@ -171,7 +171,7 @@ def check_grads(
         >>> import funcgrad.numpy as fnp
         >>> check_grads(fnp.exp, (np.float64(1.0),), order=3, modes=["rev"])
     """
-    if not isinstance(args, tuple | list):
+    if not isinstance(args, (tuple, list)):
         raise TypeError(f"check_grads: args must be a tuple, one entry per argument, got {kind(args)}")
     args = tuple(args)
     check_leaves("check_grads", [f"argument {i}" for i in range(len(args))], args)

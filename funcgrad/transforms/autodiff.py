@@ -302,7 +302,7 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], 
         9.0 6.0
     """
     for name, value in (("primals", primals), ("tangents", tangents)):
-        if not isinstance(value, tuple | list):
+        if not isinstance(value, (tuple, list)):
             raise TypeError(f"jvp: {name} must be a tuple or list, one entry per argument, got {kind(value)}")
     check_leaves("jvp", [f"primals[{i}]" for i in range(len(primals))], primals)
     leaves, tree = trees.flatten(tuple(primals))

@@ -84,7 +84,7 @@ class _Call:
         """The results and their tangents, ``None`` where zero, from the user's rule."""
         moving = [zero_tangent(x) if t is None else t for x, t in zip(primals, tangents, strict=True)]
         found = self.owner.rule(*self.fixed.values(), self.of(primals), self.of(moving))
-        if not (isinstance(found, tuple | list) and len(found) == 2):
+        if not (isinstance(found, (tuple, list)) and len(found) == 2):
             raise TypeError(f"{self.name}: its jvp rule must return (result, tangent), got {kind(found)}")
         outs = self.result(found[0])
         what = f"{self.name}: the tangent that its jvp rule returned"
@@ -105,7 +105,7 @@ class _VjpCall(_Call):
     def forward(self, primals: Arrays, closed_over: Arrays = ()) -> tuple[list[Any], list[Any]]:
         """The results, and the leaves of the residuals."""
         found = self.owner.forward(*self.arguments(primals))
-        if not (isinstance(found, tuple | list) and len(found) == 2):
+        if not (isinstance(found, (tuple, list)) and len(found) == 2):
             message = f"{self.name}: fwd must return (result, residuals), got {kind(found)}"
             raise explained(TypeError(message), "custom-rule")
         outs = self.result(found[0])
@@ -123,7 +123,7 @@ class _VjpCall(_Call):
             filled = [zero_of(t) if ct is None else ct for ct, t in zip(cotangents, self.out_types, strict=True)]
         found = self.owner.backward(*self.fixed.values(), residuals, trees.unflatten(self.out_tree, filled))
         wanted = trees.unflatten(self.tree, types)
-        if not isinstance(found, tuple | list) or len(found) != len(wanted):
+        if not isinstance(found, (tuple, list)) or len(found) != len(wanted):
             message = (
                 f"{self.name}: bwd must return a tuple of {len(wanted)} cotangents, one per argument that is "
                 f"differentiated, got {kind(found)}"

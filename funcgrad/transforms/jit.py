@@ -334,7 +334,7 @@ class _Traced:
         if found is None:
             found = self.program(args, kwargs)
             # A program that closes over a tracer, JAX's included, cannot be cached.
-            if not any(isinstance(x, Tracer | jax.core.Tracer) for _, x in found[0].constants):
+            if not any(isinstance(x, (Tracer, jax.core.Tracer)) for _, x in found[0].constants):
                 self.programs[key] = found
         program, out_tree, results = found
         return trees.unflatten(out_tree, results.whole(call_program(program, leaves)))

@@ -84,7 +84,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
         TypeError: for an argument that is neither an integer nor a string.
         RuntimeError: for another number or name.
     """
-    if not isinstance(debug_mode, str | int):
+    if not isinstance(debug_mode, (str, int)):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     if isinstance(debug_mode, str):
         if debug_mode not in _MODES:

@@ -288,7 +288,7 @@ def _like(call: Call, below: Callable[[], Any]) -> Any:
         return below()
     if name in ("new_zeros", "new_empty"):
         given = named["size"] if "size" in named else call.args[1:]
-        size = given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given
+        size = given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
         return type(input).new(name, input, size, named.get("dtype"))
     if name not in LIKE:
         return below()

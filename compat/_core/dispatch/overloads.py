@@ -290,7 +290,7 @@ def _fits(schema: FunctionSchema, given: Mapping[str, Any]) -> bool:
         value, tensor = left.pop(name), argument.type.startswith("Tensor")
         if isinstance(value, Tensor) != tensor and isinstance(value, Tensor):
             return False
-        if not (argument.accepts(value) or (tensor and numbers and isinstance(value, bool | int | float | complex))):
+        if not (argument.accepts(value) or (tensor and numbers and isinstance(value, (bool, int, float, complex)))):
             return False
     return all(value is None or value is False for value in left.values())
 

@@ -150,7 +150,7 @@ def _below_the_graph() -> Iterator[None]:
 def _checked(overload: OpOverload, found: Any) -> Any:
     """The result of a handler, if an operation can have it."""
     for leaf in tree_leaves(found):
-        if isinstance(leaf, str | dict):
+        if isinstance(leaf, (str, dict)):
             number = overload.__name__.startswith("_local_scalar_dense")
             raise RuntimeError(f"Cannot cast {leaf} to number" if number else f"Unable to cast {leaf} to Tensor")
     return found

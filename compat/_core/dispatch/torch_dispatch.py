@@ -145,7 +145,7 @@ def _backward(kernel: Any, values: Sequence[Any]) -> Sequence[Any] | None:
 
 
 def _gradients(found: Any) -> list[Tensor | None]:
-    return [t for t in (found if isinstance(found, tuple | list) else [found]) if t is None or isinstance(t, Tensor)]
+    return [t for t in (found if isinstance(found, (tuple, list)) else [found]) if t is None or isinstance(t, Tensor)]
 
 
 @functools.cache

@@ -42,7 +42,7 @@ def storage_of_file(filename: Any, shared: bool, count: int, dtype: Dtype) -> Un
         TypeError: for a filename that is not a string or path.
         RuntimeError: for a file that cannot be opened, or is too small.
     """
-    if not isinstance(filename, str | os.PathLike):
+    if not isinstance(filename, (str, os.PathLike)):
         raise wrong_argument("from_file", "filename", 1, "str", filename)
     name, size = os.fspath(filename), count * dtype.itemsize
     flags, how = (os.O_RDWR | os.O_CREAT, "read-write") if shared else (os.O_RDONLY, "read-only")

@@ -310,7 +310,7 @@ def checked_place(size: Any, stride: Any, offset: Any, itemsize: int, nbytes: in
             outside the memory.
     """
     for name, given in (("size", size), ("stride", stride)):
-        if not isinstance(given, tuple | list) or not all(map(_is_int, given)):
+        if not isinstance(given, (tuple, list)) or not all(map(_is_int, given)):
             raise TypeError(f"argument '{name}' must be tuple of ints, not {_short(given)}")
     if not _is_int(offset):
         raise TypeError(f"argument 'storage_offset' must be int, not {_short(offset)}")
@@ -346,7 +346,7 @@ def _is_int(given: Any) -> bool:
 
 def _short(given: Any) -> str:
     """An argument's type for a message, with its elements' types."""
-    kinds = sorted({type(x).__name__ for x in given}) if isinstance(given, tuple | list) else ()
+    kinds = sorted({type(x).__name__ for x in given}) if isinstance(given, (tuple, list)) else ()
     return f"{type(given).__name__} of {', '.join(kinds)}" if kinds else type(given).__name__
 
 

@@ -48,7 +48,7 @@ def warn_typed() -> None:
 
 def _storage_of(args: Sequence[Any], dtype: Dtype, device: Any) -> UntypedStorage:
     given = args[0] if args else 0
-    if len(args) > 1 or not isinstance(given, int | np.integer | Sequence):
+    if len(args) > 1 or not isinstance(given, (int, np.integer, Sequence)):
         raise TypeError(f"<class 'torch.{_NAMES[dtype]}'>.__new__ {_FORMS}")
     array = np.array(given, dtype.numpy) if isinstance(given, Sequence) else np.zeros(given.__index__(), dtype.numpy)
     if device is not None and available(device) is META:

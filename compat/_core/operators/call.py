@@ -80,7 +80,7 @@ class Call:
             if p.starred:
                 positional += found[p.name]
         result = self.op.body(*positional, **{p.name: found[p.name] for p, _ in self.slots if p.keyword})
-        return list(result) if isinstance(result, tuple | list) else [result]
+        return list(result) if isinstance(result, (tuple, list)) else [result]
 
     def promoted(self, arrays: Sequence[Any]) -> list[Any]:
         """The operands in their common dtype, if the operation promotes."""

@@ -58,7 +58,7 @@ def _integers(function: str, p: Param, position: int, value: Any) -> tuple[int, 
         value = value[0]
     if hasattr(value, "__index__") and not isinstance(value, bool):
         return (dtype.index_number(value),)
-    if not isinstance(value, tuple | list | range):
+    if not isinstance(value, (tuple, list, range)):
         raise wrong_argument(function, p.name, position, "tuple of ints", value)
     for i, n in enumerate(value):
         if isinstance(n, bool) or not hasattr(n, "__index__"):
@@ -103,13 +103,13 @@ def cleaned(function: str, p: Param, position: int, value: Any, numbers: bool) -
 
 
 def _is_integer(value: Any) -> bool:
-    return hasattr(value, "__index__") and not isinstance(value, bool | Tensor)
+    return hasattr(value, "__index__") and not isinstance(value, (bool, Tensor))
 
 
 _PLAIN: dict[str, Callable[[Any], bool]] = {
     "bool": lambda value: isinstance(value, bool),
     "int": _is_integer,
-    "float": lambda value: isinstance(value, int | float | np.integer | np.floating),
+    "float": lambda value: isinstance(value, (int, float, np.integer, np.floating)),
     "str": lambda value: isinstance(value, str),
     "Number": lambda value: isinstance(value, _NUMBERS) or _is_numpy_number(value),
 }
@@ -137,7 +137,7 @@ def _array(function: str, p: Param, position: int, value: Any, numbers: bool) ->
 
 
 def _arrays(p: Param, function: str, position: int, value: Any) -> tuple:
-    if not isinstance(value, tuple | list):
+    if not isinstance(value, (tuple, list)):
         raise wrong_argument(function, p.name, position, "tuple of Tensors", value)
     value = all_taken(value)
     for i, t in enumerate(value):
@@ -392,7 +392,7 @@ def exact(value: Any) -> Any:
         >>> exact(1.0), exact(True), exact(np.int64(1))
         ((<class 'float'>, 1.0), (<class 'bool'>, True), np.int64(1))
     """
-    return (value.__class__, value) if isinstance(value, bool | int | float | complex) else value
+    return (value.__class__, value) if isinstance(value, (bool, int, float, complex)) else value
 
 
 def _key(p: Param, offsets: bool) -> list[str]:

@@ -27,7 +27,7 @@ def into_out(op: Any, args: Sequence[Any], out: Any) -> Any:
     Raises:
         RuntimeError: if an argument requires grad, or the result's dtype cannot be cast.
     """
-    outs = out if isinstance(out, tuple | list) else (out,)
+    outs = out if isinstance(out, (tuple, list)) else (out,)
     for t in outs:
         if not isinstance(t, Tensor):
             raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(t).__name__}")

@@ -31,7 +31,7 @@ from funcgrad.primitives.shape import zeros
 
 def goes_backward(x: Any) -> bool:
     """Whether a surrounding transform differentiates a value in reverse mode."""
-    while isinstance(x, BatchTracer | ForwardTracer):
+    while isinstance(x, (BatchTracer, ForwardTracer)):
         x = x.value if isinstance(x, BatchTracer) else x.primal
     return isinstance(x, ReverseTracer)
 

@@ -106,7 +106,7 @@ class _Signature:
                 sequences[p.name] = args
                 place = len(args)
                 continue
-            if p.kind == "tuple of ints" and isinstance(value, tuple | list):
+            if p.kind == "tuple of ints" and isinstance(value, (tuple, list)):
                 sequences[p.name] = value
             self._check(p, value, None if by_name else place + 1, i)
             place += not by_name
@@ -143,18 +143,18 @@ class _Signature:
     def _check(self, p: _Parameter, value: Any, position: int | None, index: int) -> None:
         if value is None and p.none:
             return
-        if p.kind == "tuple of Tensors" and isinstance(value, tuple | list):
+        if p.kind == "tuple of Tensors" and isinstance(value, (tuple, list)):
             for i, t in enumerate(value):
                 if not isinstance(t, Tensor) and t is not None:
                     raise TypeError(f"expected Tensor as element {i} in argument {index}, but got {type_name(t)}")
             return
-        if p.kind == "tuple of ints" and isinstance(value, tuple | list) and value and _is_int(value[0]):
+        if p.kind == "tuple of ints" and isinstance(value, (tuple, list)) and value and _is_int(value[0]):
             return  # ``_check_ints`` checks the elements if everything else is valid
         if self._takes(p, value):
             return
         where = "" if position is None else f" (position {position})"
         what = f"not {shown_type(value)}"
-        if position is not None and p.kind == "tuple of ints" and isinstance(value, tuple | list):
+        if position is not None and p.kind == "tuple of ints" and isinstance(value, (tuple, list)):
             what = f"but found element of type {type_name(value[0])} at pos 0"
         raise _Unfit(f": argument '{p.name}'{where} must be {p.kind}, {what}")
 
@@ -165,7 +165,7 @@ class _Signature:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, bool | int | float | complex | numpy.number | numpy.bool_)
+    return isinstance(value, (bool, int, float, complex, numpy.number, numpy.bool_))
 
 
 def _is_scalar_tensor(value: Any) -> bool:
@@ -191,19 +191,19 @@ _CHECKS: dict[str, Any] = {
     "Number": lambda value: _is_number(value) or _is_scalar_tensor(value),
     "int": _is_int,
     "float": _is_real,
-    "bool": lambda value: isinstance(value, bool | numpy.bool_),
+    "bool": lambda value: isinstance(value, (bool, numpy.bool_)),
     "str": lambda value: isinstance(value, str),
     "object": lambda value: True,
-    "tuple of ints": lambda value: isinstance(value, tuple | list | range) and not value,
-    "tuple of floats": lambda value: isinstance(value, tuple | list) and all(map(_is_real, value)),
-    "tuple of Scalars": lambda value: isinstance(value, tuple | list) and all(map(_is_number, value)),
+    "tuple of ints": lambda value: isinstance(value, (tuple, list, range)) and not value,
+    "tuple of floats": lambda value: isinstance(value, (tuple, list)) and all(map(_is_real, value)),
+    "tuple of Scalars": lambda value: isinstance(value, (tuple, list)) and all(map(_is_number, value)),
     "tuple of Tensors": lambda value: False,
     "torch.dtype": _is_dtype,
-    "torch.device": lambda value: isinstance(value, str | device) or _is_int(value),
+    "torch.device": lambda value: isinstance(value, (str, device)) or _is_int(value),
     "torch.layout": lambda value: isinstance(value, layout),
     "torch.memory_format": lambda value: isinstance(value, memory_format),
     "torch.Generator": lambda value: isinstance(value, Generator),
-    "torch.Storage": lambda value: isinstance(value, UntypedStorage | TypedStorage),
+    "torch.Storage": lambda value: isinstance(value, (UntypedStorage, TypedStorage)),
 }
 
 
@@ -304,9 +304,9 @@ def _parameter(argument: Argument) -> _Parameter:
 def shown_type(value: Any) -> str:
     """PyTorch's name of the type of an argument: ``torch.dtype``, ``Tensor``."""
     name = type_name(value)
-    if isinstance(value, UntypedStorage | TypedStorage):
+    if isinstance(value, (UntypedStorage, TypedStorage)):
         return f"torch.storage.{name}"
-    return f"torch.{name}" if isinstance(value, dtype.dtype | device | layout | memory_format) else name
+    return f"torch.{name}" if isinstance(value, (dtype.dtype, device, layout, memory_format)) else name
 
 
 def _inside(value: Any) -> str:

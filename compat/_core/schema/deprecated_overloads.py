@@ -35,7 +35,7 @@ def older_call(
         tensor(7.)
     """
     places = [i for i, a in enumerate(args) if not isinstance(a, Tensor)]
-    if len(factors) == 1 and places == [1, 2] and isinstance(args[2], int | float | complex):
+    if len(factors) == 1 and places == [1, 2] and isinstance(args[2], (int, float, complex)):
         places = [1]  # the second operand of a sum may be a number
     tensors = [a for i, a in enumerate(args) if i not in places]
     # One factor comes after the first tensor; of two the first may come before it, and the second after both.

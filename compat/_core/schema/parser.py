@@ -85,7 +85,7 @@ def _fits(kind: str, value: Any) -> bool:
         return value is None or _fits(kind[:-1], value)
     if kind.endswith("]"):
         element, _, size = kind[:-1].rpartition("[")
-        if isinstance(value, list | tuple):
+        if isinstance(value, (list, tuple)):
             return all(_fits(element, v) for v in value)
         return bool(size) and _fits(element, value)
     classes = _CLASSES.get(kind)

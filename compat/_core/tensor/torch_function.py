@@ -130,7 +130,7 @@ def overriding(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
             kind = type(a)
             if kind in _PLAIN:
                 continue
-            if isinstance(a, list | tuple):
+            if isinstance(a, (list, tuple)):
                 found += [b for b in a if type(b) not in _PLAIN and _overrides_functions(type(b))]
             elif _overrides_functions(kind):
                 found.append(a)
@@ -461,7 +461,7 @@ def _converted(found: Any, cls: type) -> Any:
             return found
         with DisableTorchFunction():
             return found.as_subclass(cls)
-    if isinstance(found, list | tuple):
+    if isinstance(found, (list, tuple)):
         return type(found)([_converted(f, cls) for f in found])
     return found
 

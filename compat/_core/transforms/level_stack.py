@@ -112,7 +112,7 @@ def recorded() -> bool:
 def _left(storage: Any, interpreter: Interpreter | None) -> None:
     """Replaces the tracers of a transform that has returned, in memory from outside that it has written."""
     buffer = storage.buffer
-    while isinstance(buffer, ForwardTracer | ReverseTracer) and buffer.interpreter is interpreter:
+    while isinstance(buffer, (ForwardTracer, ReverseTracer)) and buffer.interpreter is interpreter:
         buffer = buffer.underlying()
     if buffer is not storage.buffer:
         buffer = storage.buffer = runtime.ready(buffer)
@@ -239,7 +239,7 @@ class DetachedStorage(IndirectStorage):
     def left(self, interpreter: Interpreter | None) -> None:
         """Keeps only the values of a transform that has returned, so that its tracers are freed."""
         x = self.under.buffer
-        if isinstance(x, ForwardTracer | ReverseTracer) and x.interpreter is interpreter:
+        if isinstance(x, (ForwardTracer, ReverseTracer)) and x.interpreter is interpreter:
             value = runtime.ready(x.underlying())
             self.base = Base(self.base.shape, self.base.dtype, isinstance(value, Tracer))
             self.under = UntypedStorage(value, self.base)
@@ -273,13 +273,13 @@ class Beneath(DetachedStorage):
 
     def read(self) -> Any:
         x = _outlived(runtime.ready(self.under.buffer))
-        return x.underlying() if isinstance(x, ForwardTracer | ReverseTracer) else x
+        return x.underlying() if isinstance(x, (ForwardTracer, ReverseTracer)) else x
 
     def write(self, buffer: Any) -> None:
         """Puts new elements into the memory."""
         old, new = _outlived(runtime.ready(self.under.buffer)), runtime.ready(buffer)
-        if isinstance(old, ForwardTracer | ReverseTracer):
-            while isinstance(new, ForwardTracer | ReverseTracer) and new.interpreter is old.interpreter:
+        if isinstance(old, (ForwardTracer, ReverseTracer)):
+            while isinstance(new, (ForwardTracer, ReverseTracer)) and new.interpreter is old.interpreter:
                 new = new.underlying()
         if isinstance(old, ForwardTracer):
             assert isinstance(old.interpreter, Forward)
@@ -312,7 +312,7 @@ def check_set_data(*tensors: Any) -> None:
     traced = [_outlived(t._storage_.buffer) for t in tensors if t._storage_.base.traced] if state.levels else []
     if any(isinstance(x, BatchTracer) for x in traced):
         raise RuntimeError("mutating directly with `.data` under vmap transform is not allowed.")
-    if any(isinstance(x, ForwardTracer | ReverseTracer) for x in traced):
+    if any(isinstance(x, (ForwardTracer, ReverseTracer)) for x in traced):
         raise RuntimeError("mutating directly with `.data` inside functorch transform is not allowed.")
 
 
@@ -353,7 +353,7 @@ def set_following(*functions: Callable[..., None]) -> None:
 
 def in_sight(buffers: Sequence[Any]) -> bool:
     """Whether results have a ``grad_fn``: not inside ``vmap`` and ``jvp``, even with captured tensors."""
-    return not state.levels or state.graphs or not any(isinstance(x, BatchTracer | ForwardTracer) for x in buffers)
+    return not state.levels or state.graphs or not any(isinstance(x, (BatchTracer, ForwardTracer)) for x in buffers)
 
 
 def in_graph(t: Any) -> bool:
@@ -398,7 +398,7 @@ def _outlived(x: Any) -> Any:
     Raises:
         RuntimeError: for a tracer of a ``vmap``.
     """
-    while isinstance(x, ForwardTracer | ReverseTracer) and not x.interpreter.alive:
+    while isinstance(x, (ForwardTracer, ReverseTracer)) and not x.interpreter.alive:
         x = x.underlying()
     if isinstance(x, BatchTracer) and not x.interpreter.alive:
         raise RuntimeError(_ESCAPED)

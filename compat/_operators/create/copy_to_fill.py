@@ -189,11 +189,11 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Device | N
     other = kwargs.pop("tensor", None) if "tensor" in kwargs else kwargs.pop("other", None)
     where = kwargs.pop("device", None)
     for i, a in enumerate(args):
-        if isinstance(a, Dtype | type):
+        if isinstance(a, (Dtype, type)):
             dtype = a
         elif isinstance(a, Tensor):
             other = a
-        elif isinstance(a, str | Device) or (i == 0 and a.__class__ is int):
+        elif isinstance(a, (str, Device)) or (i == 0 and a.__class__ is int):
             where = a
         elif a is not None:
             rest.append(a)
@@ -232,7 +232,7 @@ def type_(self, dtype=None, non_blocking=False, *, memory_format=None):
             raise ValueError(f"invalid type: '{name}'")
     elif dtype is Tensor:
         dtype = dtypes.get_default_dtype()
-    elif not isinstance(dtype, Dtype | type):
+    elif not isinstance(dtype, (Dtype, type)):
         raise TypeError("dtype must be a type, str, or dtype object")
     elif not isinstance(dtype, Dtype):
         name = dtype.__name__
@@ -406,7 +406,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         >>> torch.zeros(2).fill_(5.0)
         tensor([5., 5.])
     """
-    if not isinstance(value, Tensor | bool | int | float | complex | numpy.number):
+    if not isinstance(value, (Tensor, bool, int, float, complex, numpy.number)):
         raise wrong_call("Tensor.fill_", value)
     if not isinstance(value, Tensor):
         return fill_number.inplace(self, filling(self.dtype, self.numel(), value))

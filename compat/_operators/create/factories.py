@@ -64,7 +64,7 @@ def converted_number(value: Any, dtype: Dtype) -> Any:
         RuntimeError: if it is out of range.
         TypeError: for complex to real.
     """
-    if isinstance(value, Tensor | np.generic | np.ndarray):
+    if isinstance(value, (Tensor, np.generic, np.ndarray)):
         if value.ndim and getattr(value, "size", 1) != 1 and not isinstance(value, Tensor):
             raise explained(ValueError("only one element tensors can be converted to Python scalars"), "one-value")
         value = value.item()
@@ -358,7 +358,7 @@ def full(
         return without_elements("full", layout, (), dtype, device, requires_grad)
     check_options(out, dtype, device, layout)
     dtype = dtype or (out.dtype if out is not None else dtypes.of_number(value))
-    if not isinstance(size, tuple | list):
+    if not isinstance(size, (tuple, list)):
         raise wrong_argument("full", "size", 1, "tuple of ints", size)
     sizes = _sizes("full", (size,), {})
     return into(
@@ -377,7 +377,7 @@ def _fill_value(name: str, given: Any, argument: str = "fill_value", position: i
     else:
         convertible = isinstance(given, np.generic)
     value = given.item() if convertible else given
-    if not isinstance(value, bool | int | float | complex):
+    if not isinstance(value, (bool, int, float, complex)):
         raise wrong_argument(name, argument, position, "Number", value)
     return dtypes.plain_number(value)
 

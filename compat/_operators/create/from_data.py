@@ -53,12 +53,12 @@ def _first(data: Any) -> Any:
 
 def _is_sequence(x: Any) -> bool:
     return (
-        isinstance(x, list | tuple | range)
+        isinstance(x, (list, tuple, range))
         or (isinstance(x, np.ndarray) and x.ndim > 0)
         or (
             hasattr(x, "__len__")
             and hasattr(x, "__getitem__")
-            and not isinstance(x, str | bytes | dict | Tensor | np.ndarray | np.generic)
+            and not isinstance(x, (str, bytes, dict, Tensor, np.ndarray, np.generic))
             and getattr(x, "ndim", None) != 0
         )
     )
@@ -67,14 +67,14 @@ def _is_sequence(x: Any) -> bool:
 def _dtype_of_scalar(x: Any) -> Dtype:
     if isinstance(x, Tensor):
         return x.dtype
-    if isinstance(x, np.generic | np.ndarray):
+    if isinstance(x, (np.generic, np.ndarray)):
         return dtypes.from_numpy(x.dtype)
     if isinstance(x, ARRAYS):
         return dtypes.from_numpy(type_of(x).dtype)
     for kind in (bool, int, float, complex):
         if isinstance(x, kind):
             return dtypes.of_number(kind)
-    if isinstance(x, str | bytes):
+    if isinstance(x, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(x).__name__}'")
     raise RuntimeError(f"Could not infer dtype of {type(x).__name__}")
 
@@ -86,7 +86,7 @@ def _collect_scalars(data: Any, shape: tuple[int, ...], depth: int, scalars: lis
         TypeError, ValueError: for sequences of another shape.
     """
     if depth == len(shape):
-        if isinstance(data, list | tuple | range):
+        if isinstance(data, (list, tuple, range)):
             if any(item is data for item in data):
                 raise TypeError("new(): self-referential lists are incompatible")
             raise TypeError(f"{type(data).__name__!r} object cannot be interpreted as an integer")
@@ -134,15 +134,15 @@ def _array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype]:
         reject_negative_strides(data)
         found = dtypes.from_numpy(data.dtype)
         return _cast(data, dtype or found), dtype or found
-    if hasattr(data, "__dlpack__") and not isinstance(data, np.generic | Tensor):
+    if hasattr(data, "__dlpack__") and not isinstance(data, (np.generic, Tensor)):
         array, found = array_from(data)
         return _cast(array, dtype or found), dtype or found
-    if isinstance(data, TypedStorage | UntypedStorage):
+    if isinstance(data, (TypedStorage, UntypedStorage)):
         return _elements_of(data, dtype)
     quick = _quick_array(data, dtype)
     if quick is not None:
         return quick
-    if isinstance(data, list | tuple) and data and isinstance(data[0], np.ndarray):
+    if isinstance(data, (list, tuple)) and data and isinstance(data[0], np.ndarray):
         warn(_LIST_OF_ARRAYS)
     shape = _shape(data)
     scalars: list[Any] = []

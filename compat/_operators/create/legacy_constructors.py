@@ -81,7 +81,7 @@ def _form(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[str, Any]:
     if len(args) == 1:
         if isinstance(args[0], Tensor):
             return "other", args[0]
-        if isinstance(args[0], UntypedStorage | TypedStorage):
+        if isinstance(args[0], (UntypedStorage, TypedStorage)):
             return "storage", args[0]
         return ("size", args) if _is_size(args[0]) else ("size" if isinstance(args[0], Size) else "data", args[0])
     if not _is_size(args[0]):
@@ -93,11 +93,11 @@ def _form(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[str, Any]:
 def _is_size(n: Any) -> bool:
     if isinstance(n, Tensor):
         return n.dim() == 0 and n.dtype.category == dtypes.INTEGER
-    return isinstance(n, int | np.integer) and not isinstance(n, bool)
+    return isinstance(n, (int, np.integer)) and not isinstance(n, bool)
 
 
 def _type_text(value: Any) -> str:
-    if isinstance(value, list | tuple) and value:
+    if isinstance(value, (list, tuple)) and value:
         kinds = ", ".join(type(v).__name__ for v in value)
         return f"{type(value).__name__} of {f'[{kinds}]' if isinstance(value, list) else f'({kinds})'}"
     return type(value).__name__
@@ -157,9 +157,9 @@ def _of_storage(storage: Any, wanted: _Wanted) -> Tensor:
 
 
 def _of_data(data: Any, wanted: _Wanted) -> Tensor:
-    if isinstance(data, str | bytes):
+    if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
-    if isinstance(data, set | dict | bool | np.generic) or not hasattr(data, "__len__"):
+    if isinstance(data, (set, dict, bool, np.generic)) or not hasattr(data, "__len__"):
         raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
     torch = names_of("torch")
     made: Tensor

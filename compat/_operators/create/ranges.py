@@ -20,7 +20,7 @@ _NUMBERS = (bool, int, float, complex)
 
 
 def _number(x: Any) -> Any:
-    return x.item() if isinstance(x, Tensor | np.generic) else x
+    return x.item() if isinstance(x, (Tensor, np.generic)) else x
 
 
 @composite(
@@ -102,7 +102,7 @@ def _arange_bounds(bounds: tuple[Any, ...], start: Any, end: Any, step: Any) -> 
     if last is None or len(positional) > 3:
         raise wrong_combination("arange", bounds)
     for name, value in (("end", last), ("start", first), ("step", increment)):
-        if not isinstance(value, bool | int | float):
+        if not isinstance(value, (bool, int, float)):
             raise wrong_argument("arange", name, 1, "Number", value)
         dtypes.plain_number(value)
     return first, last, increment

@@ -130,9 +130,9 @@ def _as_index(value: Any) -> Tensor:
         found = value
     elif isinstance(value, ARRAYS):
         found = tensor_of(value)
-    elif isinstance(value, np.ndarray | np.generic):
+    elif isinstance(value, (np.ndarray, np.generic)):
         found = names_of("torch")["from_numpy"](np.asarray(value))
-    elif isinstance(value, list | tuple | range):
+    elif isinstance(value, (list, tuple, range)):
         found = tensor(list(value)) if len(value) else tensor([], dtype=dtypes.int64)
     elif isinstance(value, str):
         raise TypeError("new(): invalid data type 'str'")

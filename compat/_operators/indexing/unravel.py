@@ -24,7 +24,7 @@ def _shape(shape: Any) -> tuple[int, ...]:
         TypeError: for a sequence of anything but integers.
         ValueError: for a negative size.
     """
-    if not isinstance(shape, int | Size | Sequence):
+    if not isinstance(shape, (int, Size, Sequence)):
         raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     for n in sizes:

@@ -293,7 +293,7 @@ def _normalized_arguments(args: tuple) -> tuple:
     if len(args) < 2:
         raise ValueError(_INCOMPLETE)
     equation, operands = (args[0], args[1:]) if isinstance(args[0], str) else _from_lists(args)
-    if len(operands) == 1 and isinstance(operands[0], list | tuple):
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     return (equation, *operands)
 

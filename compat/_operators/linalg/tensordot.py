@@ -20,7 +20,7 @@ def _pairs(dims: Any, a: Tensor, b: Tensor) -> tuple[tuple[int, ...], tuple[int,
     """The pairs of contracted dimensions, from their number or from two lists."""
     if isinstance(dims, Tensor):
         dims = dims.tolist()
-    if not isinstance(dims, tuple | list):
+    if not isinstance(dims, (tuple, list)):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(a.dim(), b.dim()):

@@ -147,7 +147,7 @@ _DOC = """The maxima of randomly spaced windows over the last {n} dimensions.
 
 
 def _each(value: Any, n: int) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, tuple | list) else (value,) * n
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * n
 
 
 def _publish(n: int) -> None:

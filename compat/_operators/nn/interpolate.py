@@ -335,7 +335,7 @@ _SIZES = "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tup
 def _per_axis(input: Tensor, what: str, value: Any) -> list[Any]:
     """``size`` or ``scale_factor`` for each resampled dimension."""
     n = input.dim() - 2
-    if not isinstance(value, list | tuple):
+    if not isinstance(value, (list, tuple)):
         return [value] * n
     if len(value) != n:
         first, name, letter = (

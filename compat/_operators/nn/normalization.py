@@ -203,7 +203,7 @@ def layer_norm(
         >>> torch.nn.functional.layer_norm(torch.tensor([[1.0, 3.0]]), (2,), eps=0.0)
         tensor([[-1.,  1.]])
     """
-    if not isinstance(normalized_shape, tuple | list):
+    if not isinstance(normalized_shape, (tuple, list)):
         what = type(normalized_shape).__name__
         raise TypeError(f"layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not {what}")
     return native_layer_norm.function(input, tuple(normalized_shape), weight, bias, eps)[0]

@@ -269,7 +269,7 @@ def _run(name: str, mode: int, args: tuple, kwargs: dict[str, Any]) -> tuple[Ten
 
 def _is_states(mode: int, value: Any) -> bool:
     if mode == LSTM:
-        return isinstance(value, tuple | list) and len(value) == 2 and value[0].dim() == 3
+        return isinstance(value, (tuple, list)) and len(value) == 2 and value[0].dim() == 3
     return isinstance(value, Tensor)
 
 

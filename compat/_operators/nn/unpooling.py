@@ -182,7 +182,7 @@ def _publish_lp(n: int) -> None:
     def lp_pool(
         input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
     ) -> Tensor:
-        if isinstance(norm_type, int | float) and isinf(norm_type):
+        if isinstance(norm_type, (int, float)) and isinf(norm_type):
             max_pool = names_of("F")[f"max_pool{n}d"]
             if norm_type > 0:
                 return max_pool(input.abs(), kernel_size, stride, 0, 1, ceil_mode)

@@ -50,7 +50,7 @@ def check_factor(name: str, factor: Any, kind: int) -> None:
     """
     if isinstance(factor, bool) and kind != dtypes.BOOL:
         raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
-    if isinstance(factor, float | complex) and kind < dtypes.FLOATING:
+    if isinstance(factor, (float, complex)) and kind < dtypes.FLOATING:
         raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
 
 

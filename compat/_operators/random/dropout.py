@@ -63,7 +63,7 @@ def _dropped(input: Any, p: float, train: bool, inplace: bool, feature: bool = F
     tensor_argument(name, "input", 1, input)
     if p is None or isinstance(p, str):
         raise wrong_argument(name, "p", 2, "float", p)
-    if not isinstance(train, bool | np.bool_):
+    if not isinstance(train, (bool, np.bool_)):
         raise wrong_argument(name, "train", 3, "bool", train)
     _check(p)
     if p == 0 or not train or input.numel() == 0:

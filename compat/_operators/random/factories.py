@@ -28,7 +28,7 @@ def size_of(name: str, given: tuple, position: int = 1) -> tuple[int, ...]:
         TypeError: for a value that is not an integer.
         RuntimeError: for a negative one.
     """
-    if len(given) == 1 and isinstance(given[0], tuple | list):
+    if len(given) == 1 and isinstance(given[0], (tuple, list)):
         given = tuple(given[0])
     for n in given:
         if isinstance(n, bool) or not hasattr(n, "__index__"):
@@ -188,7 +188,7 @@ def randint(*args: Any, generator: Any = None, **named: Any) -> Tensor:
         tensor([[7, 6],
                 [3, 5]])
     """
-    size = args[-1] if args and isinstance(args[-1], tuple | list) else None
+    size = args[-1] if args and isinstance(args[-1], (tuple, list)) else None
     bounds = args if size is None else args[:-1]
     given = {k: named.pop(k) for k in ("low", "high", "size") if k in named}
     if size is not None:

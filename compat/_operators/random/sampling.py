@@ -123,7 +123,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     if out is not None and out.dtype is not int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
     samples = number("multinomial", "num_samples", 2, num_samples, "int")
-    if not isinstance(replacement, bool | np.bool_):
+    if not isinstance(replacement, (bool, np.bool_)):
         raise wrong_argument("multinomial", "replacement", 3, "bool", replacement)
     engine = engine_of("multinomial", generator)
     if on_meta(input):

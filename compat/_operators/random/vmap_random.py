@@ -64,7 +64,7 @@ def memory_order(like: Tensor | None, vmaps: Sequence[Batching], ndim: int) -> l
         return default
     order, x = default[count:], runtime.ready(like._storage_.buffer)
     for axis in reversed(range(count)):
-        while isinstance(x, ForwardTracer | ReverseTracer):
+        while isinstance(x, (ForwardTracer, ReverseTracer)):
             x = x.underlying()
         batched = isinstance(x, BatchTracer) and x.interpreter is vmaps[axis]
         order.insert(x.dim if batched else 0, axis)

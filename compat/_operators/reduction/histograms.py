@@ -148,7 +148,7 @@ def _histogram(
 def _check_types(input: Any, bins: Any, given: dict[str, Any]) -> None:
     """Checks the types of arguments, and that there is no ``range`` if ``bins`` are the edges."""
     types = {"range": tuple | list, "weight": Tensor, "out": tuple | list}
-    is_count = hasattr(bins, "__index__") and not isinstance(bins, bool | Tensor)
+    is_count = hasattr(bins, "__index__") and not isinstance(bins, (bool, Tensor))
     is_edges = isinstance(bins, Tensor) and "range" not in given
     valid = all(isinstance(given[name], kind) for name, kind in types.items() if name in given)
     if not (isinstance(input, Tensor) and (is_count or is_edges) and valid):

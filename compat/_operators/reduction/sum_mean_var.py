@@ -463,7 +463,7 @@ def _warn_degrees_of_freedom(name: str, x: Tensor, dim: Any, correction: Any) ->
     if dim is None or dim == ():
         count = math.prod(size)
     else:
-        dims = {int(dim)} if hasattr(dim, "__index__") and not isinstance(dim, tuple | list) else set(map(int, dim))
+        dims = {int(dim)} if hasattr(dim, "__index__") and not isinstance(dim, (tuple, list)) else set(map(int, dim))
         count = math.prod(size[d] for d in dims if -len(size) <= d < len(size))
     if count <= (1 if correction is None else correction):
         warn(

@@ -157,7 +157,7 @@ def _no_complex(name: str, ord: Any) -> None:
 
 def _check_vector_norm(input, ord, dim=None, keepdim=False, *, dtype=None):
     _no_complex("linalg.vector_norm", ord)
-    if isinstance(ord, str) or not isinstance(ord, int | float):
+    if isinstance(ord, str) or not isinstance(ord, (int, float)):
         raise wrong_argument("linalg_vector_norm", "ord", 2, "Number", ord)
     if input.dtype.category < dtypes.FLOATING:
         raise RuntimeError(
@@ -284,7 +284,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         >>> torch.linalg.matrix_norm(torch.tensor([[1.0, -2.0], [3.0, 4.0]]), 1)
         tensor(6.)
     """
-    dims = tuple(dim) if isinstance(dim, tuple | list) else (dim,)
+    dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     _no_complex("linalg.matrix_norm", ord)
     ord = ord if isinstance(ord, str) else float(ord)
     _check_matrix_norm(A, ord, dims, dtype)
@@ -348,7 +348,7 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
         >>> torch.linalg.norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
         tensor(5.)
     """
-    dims = None if dim is None else tuple(dim) if isinstance(dim, tuple | list) else (dim,)
+    dims = None if dim is None else tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if dims is not None and ord is not None and len(dims) not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
     if dims is None and ord is not None and A.dim() not in (1, 2):
@@ -384,7 +384,7 @@ def norm(
         >>> torch.norm(torch.tensor([[3.0, 4.0], [6.0, 8.0]]), dim=1)
         tensor([ 5., 10.])
     """
-    dims = dim if dim is None or isinstance(dim, tuple | list) else (dim,)
+    dims = dim if dim is None or isinstance(dim, (tuple, list)) else (dim,)
     if p is None or (p == "fro" and (dims is None or len(dims) <= 2)):
         return vector_norm_of.function(input, 2.0 if p is None else 2, dims, keepdim, dtype=dtype)
     if isinstance(p, str):
@@ -440,7 +440,7 @@ def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tenso
     if isinstance(dim, bool):
         dim, keepdim = None, dim
     _warn_deprecated("nuclear_norm", "linalg.matrix_norm(A, 'nuc', dim, keepdim)")
-    dims = (-2, -1) if dim is None else tuple(dim) if isinstance(dim, tuple | list) else (dim, dim)
+    dims = (-2, -1) if dim is None else tuple(dim) if isinstance(dim, (tuple, list)) else (dim, dim)
     return matrix_norm(input, "nuc", dims, keepdim)
 
 
@@ -459,7 +459,7 @@ def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
         RuntimeError: for more than two dimensions.
     """
     _warn_deprecated("frobenius_norm", "linalg.vector_norm(A, 2., dim, keepdim)")
-    dims = tuple(dim) if isinstance(dim, tuple | list) else (dim,)
+    dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if len(dims) > 2:
         raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dims)} dimensions instead.")
     return norm_along.function(input, 2.0, dims or tuple(range(input.dim())), keepdim)

@@ -371,7 +371,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
         >>> [x.shape for x in torch.broadcast_tensors(torch.zeros(2, 1), torch.zeros(3))]
         [torch.Size([2, 3]), torch.Size([2, 3])]
     """
-    found = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], tuple | list) else tensors
+    found = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     size = broadcast_size(*[tuple(t.shape) for t in found])
     return tuple(t if tuple(t.shape) == tuple(size) else expand(t, size) for t in found)
 
@@ -394,7 +394,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """
     if indexing is None:
         Once.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.")
-    found = list(tensors[0] if len(tensors) == 1 and isinstance(tensors[0], tuple | list) else tensors)
+    found = list(tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors)
     if not found:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     if any(t.dtype is not found[0].dtype for t in found):

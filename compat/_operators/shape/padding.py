@@ -209,7 +209,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         tensor([[3., 2., 1., 2., 3.]])
     """
     tensor_argument("pad", "input", 1, input)
-    if not isinstance(pad, tuple | list):
+    if not isinstance(pad, (tuple, list)):
         raise wrong_argument("pad", "pad", 2, "tuple of ints", pad)
     pad, n = tuple(p.__index__() for p in pad), input.dim()
     if len(pad) % 2:

@@ -271,7 +271,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
         tensor([[1, 1, 0],
                 [0, 0, 2]])
     """
-    found = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], tuple | list) else tensors
+    found = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     if not found:
         return from_array(numpy.zeros((1, 0), get_default_dtype().numpy))
     return _block_diag(tuple(found))

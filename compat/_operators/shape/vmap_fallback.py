@@ -62,6 +62,6 @@ def _batch_element(x: Any, batching: Batching, i: int) -> Any:
     if not isinstance(x, Tensor) or batching not in vmap_checks.maps(x._storage_.buffer):
         return x
     value = elements(x)
-    while isinstance(value, ForwardTracer | ReverseTracer):
+    while isinstance(value, (ForwardTracer, ReverseTracer)):
         value = value.underlying()
     return tensor_of(value.value).select(value.dim, i)

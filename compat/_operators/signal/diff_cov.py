@@ -100,7 +100,7 @@ def _check_kinds(name: str, y: Any, x: Any, dx: Any, dim: Any) -> None:
     Raises:
         TypeError: with the signatures of the function.
     """
-    number = dx is None or isinstance(dx, bool | int | float | complex)
+    number = dx is None or isinstance(dx, (bool, int, float, complex))
     if (x is None or (isinstance(x, Tensor) and dx is None)) and number and hasattr(dim, "__index__"):
         return
     named = {"dx": dx, "dim": None if dim == -1 else dim}
@@ -119,7 +119,7 @@ def _check_trapezoid(name: str, y: Tensor, dx: Any, dim: int) -> int:
     """
     if not y.dim():
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    if isinstance(dx, bool | complex):
+    if isinstance(dx, (bool, complex)):
         raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
     return wrap_dim(dim, y.dim())
 

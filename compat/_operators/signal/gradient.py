@@ -63,7 +63,7 @@ def _spacings(input: Tensor, spacing: Any, dims: Sequence[int], dim_given: bool)
         spacing = 1.0
     if isinstance(spacing, Tensor) and not spacing.dim():
         spacing = spacing.item()
-    if isinstance(spacing, bool | int | float | complex):
+    if isinstance(spacing, (bool, int, float, complex)):
         return [spacing] * len(dims)
     given = list(spacing)
     if len(given) != len(dims):

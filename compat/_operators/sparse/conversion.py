@@ -29,7 +29,7 @@ def as_tensor(name: str, given: Any, dtype: Any = None) -> Tensor:
     """
     if isinstance(given, Tensor):
         return given if dtype is None else given.to(dtype)
-    if not isinstance(given, list | tuple | np.ndarray | int | float):
+    if not isinstance(given, (list, tuple, np.ndarray, int, float)):
         raise wrong_argument("sparse_coo_tensor", name, None, "Tensor or array", given)
     result: Tensor = names_of("torch")["tensor"](given, dtype=dtype)
     return result

@@ -29,7 +29,7 @@ class _SparseType(LegacyTensorType):
         )
         if parts:
             return sparse_coo_tensor(*args, **named)
-        size = args[0] if len(args) == 1 and isinstance(args[0], tuple | list) else args
+        size = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
         return sparse_coo_tensor(tuple(size) or (0,), dtype=self.dtype, **named)
 
 

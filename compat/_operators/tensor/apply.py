@@ -31,7 +31,7 @@ def _apply_in_place(self: Tensor, name: str, others: Sequence[Tensor], callable:
 
 
 def _number(value: Any) -> Any:
-    if isinstance(value, str | bytes | type(None)):
+    if isinstance(value, (str, bytes, type(None))):
         raise TypeError(f"must be real number, not {type(value).__name__}")
     return value
 

@@ -35,7 +35,7 @@ def _tensors(name: str, position: int, argument: str, given: Any) -> Sequence[Te
         TypeError: for another type.
         RuntimeError: for an empty list.
     """
-    if not isinstance(given, list | tuple):
+    if not isinstance(given, (list, tuple)):
         raise wrong_argument(name, argument, position, "tuple of Tensors", given)
     for t in given:
         if not isinstance(t, Tensor):
@@ -53,7 +53,7 @@ def _each(first: Sequence[Tensor], other: Any) -> list[Any]:
     Raises:
         RuntimeError: for a list of a different length.
     """
-    if not isinstance(other, list | tuple):
+    if not isinstance(other, (list, tuple)):
         return [other] * len(first)
     if len(other) == len(first):
         return list(other)
@@ -90,7 +90,7 @@ def _overload(other: Any) -> tuple[str, dict[str, Any]]:
     """The name of PyTorch's overload for a second operand, and the positions of lists for ``join``."""
     if isinstance(other, Tensor):
         return "Tensor", {"positions": (0, 1), "shared": True}
-    if not isinstance(other, list | tuple):
+    if not isinstance(other, (list, tuple)):
         return "Scalar", {"scalar": other}
     if isinstance(other[0], Tensor):
         return "List", {"positions": (0, 1)}
@@ -116,7 +116,7 @@ def _binary(name: str) -> None:
     def run(self: Any, other: Any = None, **more: Any) -> Sequence[Tensor]:
         for alias in ("scalar", "scalars", "exponent"):
             other = more.pop(alias, other)
-        if name == "pow" and not isinstance(self, list | tuple):
+        if name == "pow" and not isinstance(self, (list, tuple)):
             found = tuple(names_of("torch")["pow"](self, t) for t in _tensors("_foreach_pow", 2, "exponent", other))
             return _joined(found, name, "ScalarAndTensor", positions=(-1,), self=self)
         first = _tensors(f"_foreach_{name}", 1, "self", self)

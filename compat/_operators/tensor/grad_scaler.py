@@ -45,7 +45,7 @@ def amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf:
         NotImplementedError: for gradients that are not floating-point.
     """
     name = "_amp_foreach_non_finite_check_and_unscale_"
-    if not isinstance(self, list | tuple):
+    if not isinstance(self, (list, tuple)):
         raise wrong_argument(name, "self", 1, "tuple of Tensors", self)
     _check_number("inv_scale", inv_scale)
     _check_number("found_inf", found_inf)

@@ -52,7 +52,7 @@ def is_tensor(obj: Any, /) -> bool:
 @not_overridable
 def is_storage(obj: Any, /) -> bool:
     """Whether an object is a storage."""
-    return isinstance(obj, UntypedStorage | TypedStorage)
+    return isinstance(obj, (UntypedStorage, TypedStorage))
 
 
 @composite("numel(Tensor self) -> int", names="torch.numel")
@@ -126,7 +126,7 @@ def contains(self: Tensor, element: Any) -> bool:
     Raises:
         RuntimeError: for an argument that is neither a number nor a tensor.
     """
-    if not isinstance(element, Tensor | bool | int | float | complex | np.number):
+    if not isinstance(element, (Tensor, bool, int, float, complex, np.number)):
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
     equal: Any = self == element
     return bool(equal.any())

@@ -71,7 +71,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
     result: list[int] = []
     for i, shape in enumerate(shapes):
         size = (shape,) if isinstance(shape, int) else shape
-        if not isinstance(size, tuple | list):
+        if not isinstance(size, (tuple, list)):
             raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {shape}")
         result = [1] * (len(size) - len(result)) + result
         for dim in range(-1, -1 - len(size), -1):
@@ -161,7 +161,7 @@ def logspace(
     first = start.item() if isinstance(start, Tensor) else start
     last = end.item() if isinstance(end, Tensor) else end
     numbers = bool | int | float | complex | np.number
-    if not (isinstance(first, numbers) and isinstance(last, numbers) and isinstance(base, int | float | np.number)):
+    if not (isinstance(first, numbers) and isinstance(last, numbers) and isinstance(base, (int, float, np.number))):
         raise wrong_combination("logspace", (start, end, steps))
     steps = index_number(steps)
     if steps < 0:

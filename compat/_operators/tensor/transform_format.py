@@ -23,7 +23,7 @@ def traced_text(t: Tensor) -> str:
         level = _level(x)
         if isinstance(x, BatchTracer) and level:
             return _wrapped(f"BatchedTensor(lvl={level}, bdim={x.dim}", x.value)
-        if isinstance(x, ForwardTracer | ReverseTracer) and level:
+        if isinstance(x, (ForwardTracer, ReverseTracer)) and level:
             return _wrapped(f"GradTrackingTensor(lvl={level}", x.underlying())
         if not vmap_checks.shown(x):
             return f"tensor({x!r}, size={tuple(t.shape)})"

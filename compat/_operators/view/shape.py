@@ -104,7 +104,7 @@ def permute(input, *dims):
 
 
 def _as_tuple(x: Any) -> tuple[int, ...]:
-    return tuple(x) if isinstance(x, tuple | list) else (x,)
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
 
 
 @composite(
@@ -325,7 +325,7 @@ def reshape(input: Tensor, shape: Any) -> Tensor:
         tensor([[0, 1],
                 [2, 3]])
     """
-    if not isinstance(shape, tuple | list):
+    if not isinstance(shape, (tuple, list)):
         raise wrong_argument("reshape", "shape", 2, "tuple of ints", shape)
     return _reshape(input, shape)
 
@@ -488,7 +488,7 @@ def _squeezing(dim: Any) -> tuple[Any, tuple[Any, ...]]:
     """The overload of ``squeeze`` for ``dim``, and its arguments."""
     if dim is None:
         return _squeeze_all, ()
-    return (_squeeze_dims if isinstance(dim, tuple | list) else _squeeze_dim), (dim,)
+    return (_squeeze_dims if isinstance(dim, (tuple, list)) else _squeeze_dim), (dim,)
 
 
 @composite(

@@ -71,7 +71,7 @@ def _indices_or_sections(name: str, input: Tensor, *arguments: Any) -> Any:
         TypeError: if it is missing or invalid.
     """
     for cut in arguments:
-        if isinstance(cut, list | tuple | Tensor) or (hasattr(cut, "__index__") and not isinstance(cut, bool)):
+        if isinstance(cut, (list, tuple, Tensor)) or (hasattr(cut, "__index__") and not isinstance(cut, bool)):
             return cut
     raise wrong_call(f"torch.{name}", input, *[cut for cut in arguments if cut is not None])
 

@@ -77,7 +77,7 @@ def _as_mine(value: Any, mine: Any) -> Any:
 
 
 def _optimizers(optimizers: Any) -> Sequence[Any]:
-    return list(optimizers) if isinstance(optimizers, list | tuple) else [optimizers]
+    return list(optimizers) if isinstance(optimizers, (list, tuple)) else [optimizers]
 
 
 def _init_optim_state(optimizer: Any) -> None:

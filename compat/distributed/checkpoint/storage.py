@@ -46,7 +46,7 @@ def _is_nested(x: Any) -> bool:
     """Whether the elements of a list are saved under separate names, as it has containers or tensors."""
     if isinstance(x, list):
         return any(map(_is_nested, x))
-    return isinstance(x, Mapping | Tensor) or hasattr(x, "state_dict")
+    return isinstance(x, (Mapping, Tensor)) or hasattr(x, "state_dict")
 
 
 def _leaves(state: Any, path: tuple = ()) -> dict[str, tuple[tuple, Any]]:
@@ -244,7 +244,7 @@ def _replace(state: Any, values: Mapping[str, Any], path: tuple) -> None:
         name = ".".join(map(str, here))
         if name in values:
             state[key] = values[name]
-        elif isinstance(value, Mapping | list):
+        elif isinstance(value, (Mapping, list)):
             _replace(value, values, here)
         elif hasattr(value, "load_state_dict") and not isinstance(value, Tensor):
             inner = value.state_dict()

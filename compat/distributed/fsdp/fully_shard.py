@@ -120,7 +120,7 @@ def fully_shard(
             "fully_shard: mp_policy's param_dtype and reduce_dtype are not supported; use autocast"
         )
     mesh = mesh if mesh is not None else init_device_mesh("cpu", (len(parallel.devices()),))
-    modules = module if isinstance(module, list | tuple) else [module]
+    modules = module if isinstance(module, (list, tuple)) else [module]
     ignored = {id(p) for p in ignored_params or ()}
     for one in modules:
         for p in one.parameters():

@@ -235,7 +235,7 @@ class DTensor(Tensor, metaclass=_DTensorMeta):
             ((Partial(reduce_op='sum'),), tensor([2., 2.]))
         """
         kinds = list(placements or [Replicate()] * device_mesh.ndim)
-        given = list(local_tensor) if isinstance(local_tensor, list | tuple) else [local_tensor] * device_mesh.size()
+        given = list(local_tensor) if isinstance(local_tensor, (list, tuple)) else [local_tensor] * device_mesh.size()
         if len(given) != device_mesh.size():
             raise ValueError(f"from_local: got {len(given)} local tensors for a mesh of {device_mesh.size()} devices")
         for axis in reversed(range(device_mesh.ndim)):

@@ -215,7 +215,7 @@ def total(func: Any, t: StridedNestedTensor, dim: Any = None, keepdim: bool = Fa
     if dim is None:
         torch = names_of("torch")
         return torch["stack"]([x.sum(**named) for x in t.tensors]).sum()
-    dim = dim[0] if isinstance(dim, tuple | list) else dim
+    dim = dim[0] if isinstance(dim, (tuple, list)) else dim
     if dim % t.dim() != t.dim() - 1:
         raise RuntimeError("NestedTensor only allows reduction across the last dimension")
     return nested_of([x.sum(-1, keepdim=keepdim, **named) for x in t.tensors])

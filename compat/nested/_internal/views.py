@@ -109,7 +109,7 @@ def squeeze(func: Any, t: NestedTensor, dim: int) -> Any:
 @by_name("view", "reshape")
 def reshape(func: Any, t: NestedTensor, *size: Any) -> Any:
     """Reshapes the dimensions other than the batch and the ragged one; the latter is given by its symbol or -1."""
-    wanted = list(size[0] if len(size) == 1 and isinstance(size[0], tuple | list) else size)
+    wanted = list(size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size)
     candidates = [i for i, n in enumerate(wanted) if isinstance(n, RaggedSize) or n == -1]
     if len(wanted) < 2 or wanted[0] not in (len(t), -1) or not any(candidates):
         raise RuntimeError(f"{func.__name__}(): cannot view shape {tuple(t.shape)} as {tuple(wanted)}")
@@ -121,7 +121,7 @@ def reshape(func: Any, t: NestedTensor, *size: Any) -> Any:
 @by_name("expand")
 def expand(func: Any, t: NestedTensor, *size: Any) -> Any:
     """Expands dimensions of size 1."""
-    wanted = list(size[0] if len(size) == 1 and isinstance(size[0], tuple | list) else size)
+    wanted = list(size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size)
     inner = [-1 if i == t.ragged else n for i, n in enumerate(wanted)][1:]
     return like(t, t.elements.expand(inner))
 

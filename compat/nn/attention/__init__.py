@@ -53,7 +53,7 @@ def sdpa_kernel(backends: SDPBackend | list[SDPBackend], set_priority: bool = Fa
         ...     torch.nn.functional.scaled_dot_product_attention(q, q, q).grad_fn.name()
         'UnsafeViewBackward0'
     """
-    if not isinstance(backends, list | SDPBackend):
+    if not isinstance(backends, (list, SDPBackend)):
         raise AssertionError(
             "Backend must be an instance of SDPBackend or a list of SDPBackend instances, got "
             f"{type(backends).__name__}"

@@ -176,7 +176,7 @@ def _hooked_call(module: Any, args: tuple, kwargs: dict, done: set[int]) -> Any:
         if new is not None:
             result = new
     if around is not None:
-        if not isinstance(result, Tensor | tuple):
+        if not isinstance(result, (Tensor, tuple)):
             warn(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
                 f"{type(result)}"

@@ -48,7 +48,7 @@ class Unflatten(Module):
 
     def __init__(self, dim: Any, unflattened_size: Any):
         super().__init__()
-        if not isinstance(unflattened_size, tuple | list):
+        if not isinstance(unflattened_size, (tuple, list)):
             raise TypeError(
                 f"unflattened_size must be a tuple of ints, but found type {type(unflattened_size).__name__}"
             )

@@ -302,7 +302,7 @@ class RNNBase(Module):
 
 
 def _each(states: Any, f: Any) -> Any:
-    return tuple(f(s) for s in states) if isinstance(states, tuple | list) else f(states)
+    return tuple(f(s) for s in states) if isinstance(states, (tuple, list)) else f(states)
 
 
 def _refuse_projection(kwargs: dict[str, Any]) -> None:

@@ -208,7 +208,7 @@ class Reducer:
             for bucket, pending in self._pending:
                 result = pending.wait()
                 if isinstance(pending, Future):
-                    bucket.set_buffer(result[0] if isinstance(result, list | tuple) else result)
+                    bucket.set_buffer(result[0] if isinstance(result, (list, tuple)) else result)
                 parts = split(bucket.buffer(), bucket.parameters())
                 for i, part in zip(self.buckets[bucket.index()], parts):
                     self._write(self.params[i], part, used[i])

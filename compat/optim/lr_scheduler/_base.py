@@ -141,7 +141,7 @@ def for_each_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
         ValueError: if the list does not have one element per group.
     """
     groups = len(optimizer.param_groups)
-    values = list(value) if isinstance(value, list | tuple) else [value] * groups
+    values = list(value) if isinstance(value, (list, tuple)) else [value] * groups
     if len(values) != groups:
         raise ValueError(
             f"{name} must have the same length as optimizer.param_groups. {name} has {len(values)} values, "

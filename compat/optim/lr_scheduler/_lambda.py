@@ -14,7 +14,7 @@ class _ByFunctions(LRScheduler):
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1):
         groups = len(optimizer.param_groups) if isinstance(optimizer, Optimizer) else 0
-        functions = list(lr_lambda) if isinstance(lr_lambda, list | tuple) else [lr_lambda] * groups
+        functions = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
         if len(functions) != groups and groups:
             raise ValueError(f"Expected {groups} lr_lambdas, but got {len(functions)}")
         self.lr_lambdas: list[Callable[[int], float]] = functions

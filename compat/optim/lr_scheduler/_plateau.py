@@ -54,7 +54,7 @@ class ReduceLROnPlateau(LRScheduler):
         check_optimizer(optimizer)
         self.optimizer = optimizer
         groups = len(optimizer.param_groups)
-        several = isinstance(min_lr, list | tuple)
+        several = isinstance(min_lr, (list, tuple))
         if several and len(min_lr) != groups:
             raise ValueError(f"expected {groups} min_lrs, got {len(min_lr)}")
         self.default_min_lr = None if several else min_lr

@@ -127,12 +127,12 @@ class TestCase(unittest.TestCase):
             raise AssertionError(msg(text) if callable(msg) else f"{text}\n{msg}" if msg else text) from None
 
     def _compare(self, x: Any, y: Any, atol: float | None, rtol: float | None, options: dict[str, Any]) -> None:
-        if isinstance(x, Tensor | np.ndarray) or isinstance(y, Tensor | np.ndarray):
-            exact = all(isinstance(v, Tensor | np.ndarray) for v in (x, y))
+        if isinstance(x, (Tensor, np.ndarray)) or isinstance(y, (Tensor, np.ndarray)):
+            exact = all(isinstance(v, (Tensor, np.ndarray)) for v in (x, y))
             checks = options if exact else options | {"check_dtype": False}
             like = x if isinstance(x, Tensor) else y if isinstance(y, Tensor) else None
             self._close(_as_tensor(x, like), _as_tensor(y, like), atol, rtol, checks)
-        elif isinstance(x, str | bytes) or isinstance(y, str | bytes):
+        elif isinstance(x, (str, bytes)) or isinstance(y, (str, bytes)):
             if x != y:
                 raise AssertionError(f"String comparison failed: {x!r} != {y!r}")
         elif isinstance(x, _MAPPINGS) and isinstance(y, _MAPPINGS):
@@ -180,7 +180,7 @@ def _as_tensor(value: Any, like: Tensor | None) -> Tensor:
     """A number, an array or a sequence as a tensor, of the dtype of the tensor that it is compared with."""
     if isinstance(value, Tensor):
         return value.to_dense() if value.is_sparse else value
-    given = value if isinstance(value, np.ndarray | np.generic) or like is None else None
+    given = value if isinstance(value, (np.ndarray, np.generic)) or like is None else None
     return as_tensor(value) if given is not None else as_tensor(value, dtype=like.dtype)  # type: ignore[union-attr]
 
 
@@ -254,7 +254,7 @@ def _shown(n: int, name: str, value: Any) -> str:
         return repr(value).rpartition(".")[2]
     if isinstance(value, Device):
         return str(value)
-    return f"{name}_{str(value).replace('.', '_')}" if isinstance(value, int | float | str) else f"{name}{n}"
+    return f"{name}_{str(value).replace('.', '_')}" if isinstance(value, (int, float, str)) else f"{name}{n}"
 
 
 def instantiate_parametrized_tests(generic_cls: Any) -> Any:

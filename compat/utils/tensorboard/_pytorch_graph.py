@@ -29,7 +29,7 @@ def graph(model: Module, args: Any) -> Any:
     from tensorboard.compat.proto.versions_pb2 import VersionDef
 
     recorded = _Recorder(model)
-    given = tuple(args) if isinstance(args, tuple | list) else (args,)
+    given = tuple(args) if isinstance(args, (tuple, list)) else (args,)
     for n, t in enumerate(_tensors(given)):
         recorded.define(t, "IO Node", f"input/{n}")
     with _evaluating(model), recorded.scopes(), no_grad(), recorded:

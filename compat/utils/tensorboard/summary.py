@@ -34,7 +34,7 @@ def make_np(x: Any) -> np.ndarray:
     if isinstance(x, Tensor):
         x = x.detach()
         return (x.float() if x.dtype is bfloat16 else x).numpy(force=True)
-    if isinstance(x, list | np.ndarray) or np.isscalar(x):
+    if isinstance(x, (list, np.ndarray)) or np.isscalar(x):
         return np.atleast_1d(np.asarray(x))
     raise NotImplementedError(f"Got {type(x)}, but numpy array or torch tensor are expected.")
 
@@ -306,7 +306,7 @@ def hparams(values: Mapping[str, Any], metrics: Mapping[str, Any]) -> tuple[Any,
         info = api_pb2.HParamInfo(name=name)
         if given is None:
             continue
-        if isinstance(given, int | float):  # bools among them
+        if isinstance(given, (int, float)):  # bools among them
             start.hparams[name].number_value, info.type = given, api_pb2.DATA_TYPE_FLOAT64
         elif isinstance(given, str):
             start.hparams[name].string_value, info.type = given, api_pb2.DATA_TYPE_STRING

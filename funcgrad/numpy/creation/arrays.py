@@ -52,7 +52,7 @@ def _made(x: Any, dtype: Any, device: Any, copy: bool | None) -> Any:
     wanted = None if dtype is None else dtypes.canonical(dtype)
     if copy is False:
         _refuse_to_copy(x, wanted)
-    if isinstance(x, list | tuple):
+    if isinstance(x, (list, tuple)):
         x = from_sequence(x, wanted)
     elif not is_array(x):
         x = asoperand(x, "asarray")
@@ -70,7 +70,7 @@ def _made(x: Any, dtype: Any, device: Any, copy: bool | None) -> Any:
 
 
 def _refuse_to_copy(x: Any, wanted: np.dtype | None) -> None:
-    kept = is_array(x) and type(x) not in dtypes.DEFAULT and not isinstance(x, np.ndarray | np.generic)
+    kept = is_array(x) and type(x) not in dtypes.DEFAULT and not isinstance(x, (np.ndarray, np.generic))
     if not kept or (wanted is not None and wanted != type_of(x).dtype):
         raise ValueError(f"asarray: copy=False, but {type(x).__name__} must be copied into an array of dtype {wanted}")
 

@@ -69,7 +69,7 @@ def _python_kind(x: Any) -> type:
 
 
 def _steps(start: Any, stop: Any, step: Any) -> int:
-    if all(isinstance(v, int | np.integer) for v in (start, stop, step)):
+    if all(isinstance(v, (int, np.integer)) for v in (start, stop, step)):
         return len(range(int(start), int(stop), int(step)))
     return max(0, int(np.ceil((stop - start) / step)))
 

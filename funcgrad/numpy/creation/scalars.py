@@ -87,7 +87,7 @@ complex64, complex128 = [ScalarType(d) for d in dtypes.COMPLEX]
 
 class _Arrays(type):
     def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, jax.Array | Tracer)
+        return isinstance(instance, (jax.Array, Tracer))
 
 
 class ndarray(metaclass=_Arrays):

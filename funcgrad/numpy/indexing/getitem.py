@@ -142,7 +142,7 @@ class _Gather:
 def _ranges_before(index: Index) -> int:
     before = 0
     for entry in index.entries:
-        if isinstance(entry, Point | Rows):
+        if isinstance(entry, (Point, Rows)):
             break
         before += isinstance(entry, Range)
     return before
@@ -383,7 +383,7 @@ def at(x: Any) -> At:
 
 def integers(indices: Any, name: str) -> Any:
     indices = asoperand(indices, name)
-    indices = np.asarray(indices) if isinstance(indices, int | np.generic) else indices
+    indices = np.asarray(indices) if isinstance(indices, (int, np.generic)) else indices
     if not dtypes.is_integer(type_of(indices).dtype):
         raise TypeError(f"{name}: indices must be integers, got {type_of(indices)}")
     return indices

@@ -71,7 +71,7 @@ class Index(NamedTuple):
 
 
 def is_mask(entry: Any) -> bool:
-    return isinstance(entry, bool | np.bool_) or (is_array(entry) and type_of(entry).dtype == dtypes.bool_)
+    return isinstance(entry, (bool, np.bool_)) or (is_array(entry) and type_of(entry).dtype == dtypes.bool_)
 
 
 def parse(index: Any, type: ArrayType) -> Index:
@@ -100,7 +100,7 @@ def _as_entry(entry: Any, type: ArrayType) -> Any:
     if entry is None or entry is Ellipsis or isinstance(entry, slice):
         return entry
     entry = trees.array_of(entry)
-    if isinstance(entry, list | tuple):
+    if isinstance(entry, (list, tuple)):
         entry = from_sequence(entry) if len(entry) else np.zeros(0, np.int32)
     if is_array(entry) and (is_mask(entry) or dtypes.is_integer(type_of(entry).dtype)):
         return entry
@@ -164,7 +164,7 @@ def _range(entry: slice, size: int) -> Range:
 
 def _positions(entry: Any, axis: int, type: ArrayType) -> Point | Rows:
     size = type.shape[axis]
-    if isinstance(entry, int | np.integer | np.ndarray):
+    if isinstance(entry, (int, np.integer, np.ndarray)):
         places = np.asarray(entry)
         wrong = places[(places < -size) | (places >= size)]
         if wrong.size:

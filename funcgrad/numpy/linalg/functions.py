@@ -43,7 +43,7 @@ def matrix_power(a: Any, n: int) -> Any:
     t = type_of(a)
     if t.ndim < 2 or t.shape[-1] != t.shape[-2]:
         raise LinAlgError(f"matrix_power: takes square matrices, got {t}")
-    if not isinstance(n, int | np.integer):
+    if not isinstance(n, (int, np.integer)):
         raise TypeError(f"matrix_power: the exponent must be an integer, got {n!r}")
     if n < 0:
         a, n = inv(a), -n

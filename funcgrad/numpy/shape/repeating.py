@@ -133,7 +133,7 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:
     shifts = validate.integers("roll", "shift", shift)
     if axis is None:
         return reshape(roll(ravel(x), sum(shifts), 0), shape(x))
-    axes = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
+    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
     if len(axes) != len(shifts) and 1 not in (len(axes), len(shifts)):
         raise ValueError(f"roll: shift {shift} and axis {axis} must be as many")
     most = max(len(axes), len(shifts))

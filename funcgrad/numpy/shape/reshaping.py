@@ -157,7 +157,7 @@ def expand_dims(x: Any, /, axis: Any = 0) -> Any:
     """
     x = asoperand(x, "expand_dims")
     mine = type_of(x).shape
-    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     total = len(mine) + len(axes)
     places = validate.axes("expand_dims", tuple(axes), total)
     rest = iter(mine)

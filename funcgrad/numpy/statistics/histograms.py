@@ -202,7 +202,7 @@ def histogram2d(
         [[1. 0.]
          [0. 1.]]
     """
-    pair = isinstance(bins, list | tuple) and len(bins) == 2
+    pair = isinstance(bins, (list, tuple)) and len(bins) == 2
     counts, edges = histogramdd((x, y), tuple(bins) if pair else (bins, bins), range, density, weights)
     return counts, edges[0], edges[1]
 
@@ -234,14 +234,14 @@ def histogramdd(
         [[1. 0.]
          [0. 1.]] 2
     """
-    if isinstance(sample, list | tuple):
+    if isinstance(sample, (list, tuple)):
         columns = [ravel(asoperand(v, "histogram")) for v in sample]
     else:
         sample = asoperand(sample, "histogram")
         sample = sample if type_of(sample).ndim == 2 else reshape(sample, (-1, 1))
         columns = [getitem(sample, (slice(None), i)) for i in np.arange(type_of(sample).shape[1])]
     count = len(columns)
-    each_bins: Sequence[Any] = bins if isinstance(bins, list | tuple) else (bins,) * count
+    each_bins: Sequence[Any] = bins if isinstance(bins, (list, tuple)) else (bins,) * count
     if len(each_bins) != count:
         raise ValueError(f"histogram: bins for {len(each_bins)} axes, but the points have {count}")
     ranges = (None,) * count if range is None else validate.sequence("histogram", "range", range)

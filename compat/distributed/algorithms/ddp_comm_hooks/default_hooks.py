@@ -63,7 +63,7 @@ def _wrapped(dtype: Any, hook: Callable[[Any, GradBucket], Any]) -> Callable[[An
 
 
 def _first(found: Any) -> Any:
-    return found[0] if isinstance(found, list | tuple) else found
+    return found[0] if isinstance(found, (list, tuple)) else found
 
 
 def fp16_compress_wrapper(hook: Callable[[Any, GradBucket], Any]) -> Callable[[Any, GradBucket], Any]:

@@ -37,7 +37,7 @@ class ParallelStyle(ABC):
 
 def redistributed(values: Any, layouts: Layouts, mesh: DeviceMesh) -> Any:
     """Redistributes tensors to ``layouts``, one for all or one for each; None leaves a tensor unchanged."""
-    several = isinstance(values, tuple | list)
+    several = isinstance(values, (tuple, list))
     items = list(values) if several else [values]
     wanted = list(layouts) if isinstance(layouts, Sequence) else [layouts] * len(items)
     wanted += [None] * (len(items) - len(wanted))

@@ -131,7 +131,7 @@ def default_convert(data: Any) -> Any:
 
 def default_convert_one(data: Any) -> Any:
     """Converts an array to a tensor, unless it contains text or objects; other values are unchanged."""
-    if isinstance(data, np.ndarray | np.generic) and data.dtype.kind in "biufc":
+    if isinstance(data, (np.ndarray, np.generic)) and data.dtype.kind in "biufc":
         return as_tensor(data)
     return data
 
@@ -142,7 +142,7 @@ def _map(convert: Callable[[Any], Any], data: Any) -> Any:
     if isinstance(data, tuple):
         items = [_map(convert, value) for value in data]
         return type(data)(*items) if hasattr(data, "_fields") else items
-    if isinstance(data, Sequence) and not isinstance(data, str | bytes):
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
         return _like_sequence(data, [_map(convert, value) for value in data])
     return convert(data)
 

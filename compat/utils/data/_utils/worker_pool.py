@@ -57,7 +57,7 @@ class WorkerPool:
         try:
             process.start()
         except Exception as error:
-            if isinstance(error, TypeError | AttributeError) or type(error).__name__ == "PicklingError":
+            if isinstance(error, (TypeError, AttributeError)) or type(error).__name__ == "PicklingError":
                 warn(_NOT_PICKLED)
             raise
         finally:

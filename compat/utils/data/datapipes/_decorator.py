@@ -34,7 +34,7 @@ def functional_datapipe(name: str, enable_df_api_tracing: bool = False) -> Calla
     """
 
     def register(kind: Any) -> Any:
-        if not isinstance(kind, type) or not issubclass(kind, IterDataPipe | MapDataPipe):
+        if not isinstance(kind, type) or not issubclass(kind, (IterDataPipe, MapDataPipe)):
             raise TypeError("`functional_datapipe` can only decorate IterDataPipe or MapDataPipe")
         base = IterDataPipe if issubclass(kind, IterDataPipe) else MapDataPipe
         base.register_datapipe_as_function(name, kind)

@@ -66,7 +66,7 @@ class Mapper(_SameLength):
         at = self.input_col
         if at is None:
             return self.fn(sample)
-        several = isinstance(at, list | tuple)
+        several = isinstance(at, (list, tuple))
         found = self.fn(*[sample[a] for a in at]) if several else self.fn(sample[at])
         made = list(sample) if isinstance(sample, tuple) else copy.copy(sample)
         to = self.output_col
@@ -77,7 +77,7 @@ class Mapper(_SameLength):
             for extra in sorted(at[1:], reverse=True) if several else ():
                 del made[extra]
         else:
-            made[to[0] if isinstance(to, list | tuple) else to] = found
+            made[to[0] if isinstance(to, (list, tuple)) else to] = found
         return tuple(made) if isinstance(sample, tuple) else made
 
 
