@@ -67,7 +67,7 @@ class Queue:
         recent: the callbacks of the last operations run, which may still be computing.
         backwards: the number of backward passes since it was last run.
         whole: whether the operations are compiled as one program even if they run only once.
-        awaited: whether it was last run for a value that was needed then.
+        awaited: whether it was last run for a value that Python then waited for.
         owner: the thread.
         runs: how often operations have been taken from it; another thread that needs their values takes them at any
             time.
@@ -210,15 +210,19 @@ def ready(buffer: Any) -> Any:
     return value
 
 
-def value_of(buffer: Any) -> Any:
-    """As ``ready``, or a read-only NumPy array if the NumPy backend computed it."""
+def value_of(buffer: Any, awaited: bool = False) -> Any:
+    """As ``ready``, or a read-only NumPy array if the NumPy backend computed it.
+
+    Args:
+        awaited: whether the caller waits until XLA has computed it.
+    """
     if buffer.__class__ is not Deferred:
         return buffer
     if hasattr(buffer, "value"):
         return buffer.value
     let_go()
     if not run_alone(buffer):
-        flush(awaited=True)
+        flush(awaited)
     if hasattr(buffer, "value"):
         return buffer.value
     flush_all()
@@ -300,7 +304,7 @@ def flush(awaited: bool = False) -> None:
     """Runs the operations that this thread has recorded, unless a ``Hold`` defers them.
 
     Args:
-        awaited: whether one of their results is needed now.
+        awaited: whether the caller waits until XLA has computed one of their results.
     """
     queue = local.queue
     local.last = None

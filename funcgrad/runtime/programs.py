@@ -353,7 +353,7 @@ def to_numpy(buffer: Any) -> np.ndarray:
         RuntimeError: if memory was exhausted.
     """
     let_go()
-    value = value_of(buffer)
+    value = value_of(buffer, awaited=True)
     if value.__class__ is JaxArray:
         try:
             value.block_until_ready()  # raises if memory was exhausted; NumPy would abort the process

@@ -288,9 +288,13 @@ class Window:
         """The estimated milliseconds that a run of the compiled program saves."""
         return max(0.0, self.takes() - self.takes_whole())
 
+    def may_gain(self) -> bool:
+        """Whether compiling it may save anything: Python would wait for another thread longer than NumPy takes."""
+        return not self.awaited or self.gain() > 0
+
     def request(self, recording: Recording) -> None:
         """Requests compilation in the background, and schedules its use; not at the first occurrence."""
-        insisted = self.age < _age
+        insisted = self.age < _age and self.may_gain()
         if not insisted:
             if self.seen < self._earliest:
                 return
@@ -317,7 +321,7 @@ class Window:
         ``insist`` compiles it sooner, but not before as many calls as the window runs one by one at least, so that runs
         with ``insist`` in between round alike, however often windows occur.
         """
-        insisted = _age - self.age >= settings.warmup and self.seen > settings.warmup
+        insisted = _age - self.age >= settings.warmup and self.seen > settings.warmup and self.may_gain()
         late = self.adopted is not None and self.adopted <= timeline.now
         return insisted or (late and self.seen > settings.warmup)
 
@@ -384,7 +388,8 @@ _age = 0
 
 
 def insist() -> None:
-    """Makes windows that have occurred so far compile at their next occurrence, however small they are."""
+    """Makes windows that have occurred so far compile at their next occurrence, however small they are, unless Python
+    waits for their results and would wait longer then."""
     global _age
     _age += 1
 

@@ -254,8 +254,7 @@ def test_a_compiled_window_costs_more_if_python_waits_for_its_result(monkeypatch
     windows.clear()
     first: Any = runtime.record(cos, [runtime.record(sin, [START])])
     runtime.flush()
-    second: Any = runtime.record(sin, [runtime.record(cos, [START])])
-    runtime.ready(second)
+    runtime.to_numpy(runtime.record(sin, [runtime.record(cos, [START])]))
     of = {key[0]: window for key, window in windows._windows.items()}
     assert (of[sin, cos].awaited, of[cos, sin].awaited) == (False, True)
     assert of[cos, sin].takes_whole() == pytest.approx(of[sin, cos].takes_whole() + 0.125)

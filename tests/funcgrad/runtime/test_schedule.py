@@ -218,6 +218,15 @@ def test_insist_compiles_light_windows_after_three_runs() -> None:
     assert runtime.stats.hits == len(windows._windows) > 0
 
 
+def test_insist_does_not_compile_windows_for_which_python_would_wait_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(windows, "WAKE_COST", 0.125)  # it is 0 on one core
+    code = runtime.executable(fg.trace(fnp.exp, X))
+    for _ in range(12):
+        runtime.to_numpy(runtime.record(code, [runtime.record(code, [jax.numpy.asarray(X)])]))
+        synchronize()
+    assert runtime.stats.compiles == runtime.stats.hits == 0 and len(windows._windows) == 1
+
+
 def test_compilation_starts_when_the_saving_exceeds_the_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     def asked(saves: float, cost: float) -> int:
         return next(seen for seen in range(1, 10**6) if schedule.due(seen, saves, cost))
