@@ -67,7 +67,7 @@ class Queue:
         recent: the callbacks of the last operations run, which may still be computing.
         backwards: the number of backward passes since it was last run.
         whole: whether the operations are compiled as one program even if they run only once.
-        awaited: whether it was last run for a value that Python then waited for.
+        awaited: whether it is being run for a value that Python then waits for.
         owner: the thread.
         runs: how often operations have been taken from it; another thread that needs their values takes them at any
             time.
@@ -313,7 +313,10 @@ def flush(awaited: bool = False) -> None:
             catch_up()
         if queue.ops or queue.backlog:
             queue.awaited = awaited
-            run_queue(queue)
+            try:
+                run_queue(queue)
+            finally:
+                queue.awaited = False
             queue.backwards = 0
             queue.due += queue.later
             queue.later.clear()

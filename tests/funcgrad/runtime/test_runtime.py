@@ -255,10 +255,12 @@ def test_a_compiled_window_costs_more_if_python_waits_for_its_result(monkeypatch
     first: Any = runtime.record(cos, [runtime.record(sin, [START])])
     runtime.flush()
     runtime.to_numpy(runtime.record(sin, [runtime.record(cos, [START])]))
+    third: Any = runtime.record(cos, [runtime.record(cos, [START])])
+    runtime.flush_all()
     of = {key[0]: window for key, window in windows._windows.items()}
-    assert (of[sin, cos].awaited, of[cos, sin].awaited) == (False, True)
+    assert [of[codes].awaited for codes in ((sin, cos), (cos, sin), (cos, cos))] == [False, True, False]
     assert of[cos, sin].takes_whole() == pytest.approx(of[sin, cos].takes_whole() + 0.125)
-    assert runtime.ready(first) is not None
+    assert runtime.ready(first) is not None and runtime.ready(third) is not None
 
 
 def test_of_many_waiting_windows_the_latest_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
