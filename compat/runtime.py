@@ -40,8 +40,8 @@ def synchronize() -> None:
     """Runs the operations that all threads have recorded, and waits until requested windows are compiled.
 
     Windows seen so far are compiled at their next occurrence, however small: after three runs with ``synchronize``
-    after each, further runs use the compiled programs. Small windows that run because Python reads a value of theirs are
-    not, as NumPy has computed it before XLA's thread would answer.
+    after each, further runs use the compiled programs. Not small windows that run because Python reads one of their
+    values: NumPy has computed it before XLA's thread would answer.
     """
     _runtime.flush_all()
     _runtime.insist()
