@@ -2,53 +2,57 @@
 
 CPython runs one thread at a time. NumPy's operations release the interpreter's lock and wait for it afterwards, so
 beside a thread that works in Python without a break, a program of many small operations stands still. A paced thread
-works in turns of ``TURN`` seconds, with breaks of ``BREAK`` seconds.
+works in turns of ``TURN`` seconds, with breaks of ``BREAK`` seconds, which begin at any call of a function: most of its
+work is in JAX.
 """
 
 from __future__ import annotations
 
 import sys
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
+from typing import Any
 
 #: The seconds of work between two breaks, and of a break.
 TURN, BREAK = 1e-3, 3e-3
 #: The interpreter's switch interval, in seconds, as long as a thread is paced: for work that cannot be interrupted.
 SWITCH_INTERVAL = 1e-4
 
-
-class _Turn(threading.local):
-    #: When this thread's turn ends; None in a thread that is not paced.
-    end: float | None = None
-
-
-_turn = _Turn()
 _hurried = 0  # how many threads wait for the paced ones
 
 
 @contextmanager
 def paced() -> Iterator[None]:
-    """Context in which the calling thread takes breaks at ``pause``."""
+    """Context in which the calling thread takes breaks, unless it is being profiled."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(min(interval, SWITCH_INTERVAL))
-    _turn.end = time.perf_counter() + TURN
+    profiled = sys.getprofile() is not None
+    if not profiled:
+        sys.setprofile(_breaks())
     try:
         yield
     finally:
-        _turn.end = None
+        if not profiled:
+            sys.setprofile(None)
         if interval > SWITCH_INTERVAL and sys.getswitchinterval() <= SWITCH_INTERVAL:  # nobody else has set it
             sys.setswitchinterval(interval)
 
 
-def pause() -> None:
-    """Takes a break if the calling thread is paced, its turn is over, and no thread waits for it."""
-    end = _turn.end
-    if end is not None and time.perf_counter() >= end:
-        if not _hurried:
-            time.sleep(BREAK)
-        _turn.end = time.perf_counter() + TURN
+def _breaks() -> Callable[[FrameType, str, Any], None]:
+    """A profile function that takes a break if a turn is over and no thread waits for this one."""
+    clock = time.perf_counter
+    end = clock() + TURN
+
+    def take(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal end
+        if clock() >= end:
+            if not _hurried:
+                time.sleep(BREAK)
+            end = clock() + TURN
+
+    return take
 
 
 @contextmanager

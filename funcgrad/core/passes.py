@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from funcgrad.core.ir import Atom, Equation, Program, Var, kept_with_program
-from funcgrad.core.pacing import pause
 
 
 def dead_code(program: Program) -> Program:
@@ -66,7 +65,6 @@ def common_subexpressions(program: Program) -> Program:
     kept: list[Equation] = []
 
     for equation in program.equations:
-        pause()
         inputs = [known.get(a, a) for a in equation.inputs] if known else equation.inputs
         key = (equation.primitive, *inputs, *equation.params.items())  # equal literals are one object
         earlier = None if _acts(equation) else seen.get(key)

@@ -19,7 +19,6 @@ from funcgrad import native
 from funcgrad.core.caching import Cache, Group, memoized
 from funcgrad.core.errors import file_and_line
 from funcgrad.core.ir import ArrayType, Equation, Program, Var, kept_with_program, set_view
-from funcgrad.core.pacing import pause
 from funcgrad.core.primitive import Primitive
 from funcgrad.interpreters.hlo_templates import Recipe, Step
 from funcgrad.primitives.contraction import worth_turning
@@ -243,7 +242,6 @@ class _Emitter:
             return found
 
         for equation in program.equations:
-            pause()
             operands = [values[a] if type(a) is Var else constant(a) for a in equation.inputs]
             kind = (equation.primitive, *[a.type for a in equation.inputs], *equation.params.items())
             recipe = self.recipes.get(kind)

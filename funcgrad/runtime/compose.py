@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core.ir import ArrayType, Atom, Equation, Literal, Program, Var
-from funcgrad.core.pacing import pause
 from funcgrad.core.passes import common_subexpressions, dead_code
 from funcgrad.interpreters.staging import stage
 from funcgrad.primitives.shape import reshape, slice_
@@ -32,7 +31,6 @@ class _Composer:
             return known[atom] if type(atom) is Var else self._literal(atom)
 
         for equation in program.equations:
-            pause()
             outputs = [Var(v.type) for v in equation.outputs]
             inputs = [read(a) for a in equation.inputs]
             self.equations.append(Equation(equation.primitive, inputs, outputs, equation.params, equation.source))

@@ -12,7 +12,6 @@ All times are milliseconds. ``python -m benchmarks.compile_times`` compares them
 from __future__ import annotations
 
 from funcgrad.core.ir import Atom, Equation, Literal, Program, Var, kept_with_program
-from funcgrad.core.pacing import pause
 
 #: The compile time of a program; of an equation not listed below, without its kernel; of a kernel; of an operation in
 #: it.
@@ -128,7 +127,6 @@ class Fusion:
 
     def add(self, equation: Equation) -> None:
         """Adds an equation to the program."""
-        pause()
         self.equations += equation_cost(equation)
         takes_in = _takes_in(equation)
         inlined = [a for a in equation.inputs if a in self._inlined] if takes_in else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from types import FrameType
 
 import pytest
 
@@ -12,36 +13,66 @@ from funcgrad.core import pacing
 
 
 @pytest.fixture
-def breaks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The breaks that are taken; a turn is over at once."""
-    taken: list[float] = []
+def breaks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The threads of the breaks that are taken; a turn is over at once."""
+    taken: list[int] = []
     monkeypatch.setattr(pacing, "TURN", 0.0)
     sleep = time.sleep  # also of the thread that writes the cache on disk
-    monkeypatch.setattr(time, "sleep", lambda s: taken.append(s) if s == pacing.BREAK else sleep(s))
+    monkeypatch.setattr(time, "sleep", lambda s: taken.append(threading.get_ident()) if s == pacing.BREAK else sleep(s))
     return taken
 
 
-def test_only_a_paced_thread_takes_breaks(breaks: list[float]) -> None:
-    pacing.pause()
+def work() -> None:
+    """Calls a function."""
+
+
+def test_a_paced_thread_takes_breaks_at_calls(breaks: list[int]) -> None:
+    work()
     assert not breaks
     with pacing.paced():
-        other = threading.Thread(target=pacing.pause)
+        work()
+        assert breaks
+    count = len(breaks)
+    work()
+    assert len(breaks) == count
+
+
+def test_other_threads_take_no_breaks(breaks: list[int]) -> None:
+    other = threading.Thread(target=lambda: [work() for _ in range(100)])
+    with pacing.paced():
         other.start()
         other.join()
-        assert not breaks
-        pacing.pause()
-        assert breaks == [pacing.BREAK]
-    pacing.pause()
-    assert len(breaks) == 1
+    assert breaks and other.ident not in breaks
 
 
-def test_a_paced_thread_takes_no_breaks_while_another_waits_for_it(breaks: list[float]) -> None:
+def test_a_paced_thread_takes_no_breaks_while_another_waits_for_it(breaks: list[int]) -> None:
     with pacing.paced():
-        with pacing.hurried(), pacing.hurried():
-            pacing.pause()
-        assert not breaks
-        pacing.pause()
-        assert len(breaks) == 1
+        with pacing.hurried():
+            before = len(breaks)
+            with pacing.hurried():
+                work()
+            work()
+            assert len(breaks) == before
+        work()
+        assert len(breaks) > before
+
+
+def test_a_profile_function_of_the_thread_stays() -> None:
+    calls: list[str] = []
+
+    def profile(frame: FrameType, event: str, argument: object) -> None:
+        calls.append(frame.f_code.co_name)
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        with pacing.paced():
+            work()
+            assert sys.getprofile() is profile
+        assert sys.getprofile() is profile
+    finally:
+        sys.setprofile(before)
+    assert "work" in calls
 
 
 def test_the_switch_interval_is_restored_unless_somebody_sets_it_meanwhile() -> None:
