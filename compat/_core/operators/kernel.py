@@ -200,7 +200,7 @@ class Derivative:
         self.kernel = kernel
         self.types = types
         self.mask = mask
-        #: The result of ``_stage`` with the gradients of all results, which is used twice.
+        #: The result of ``_stage`` with the gradients of all results, until it has been used twice.
         self._whole: tuple[Program, list[int]] | None = None
         #: The kernel's program on these types; None while it is staged together with the gradients.
         self.forward = kernel.known_program(types)
@@ -284,9 +284,8 @@ class Derivative:
         """The program from (inputs, results, incoming gradients) to gradients, and the input of each gradient."""
         if present != self.differentiable:
             return self._stage(present)
-        if self._whole is None:
-            self._whole = self._stage(present)
-        return self._whole
+        found, self._whole = self._whole, None
+        return found or self._stage(present)
 
     def _stage(self, present: tuple[bool, ...] | None) -> tuple[Program, list[int]]:
         """Stages the results and the gradients together.
@@ -377,7 +376,8 @@ class Derivative:
 
     def _used(self) -> list[bool]:
         """For each input and result, whether backward needs it, given the gradients of all results."""
-        flags = used_inputs(self._program(self.differentiable)[0])
+        self._whole = self._program(self.differentiable)
+        flags = used_inputs(self._whole[0])
         for i, t in enumerate(self.types):
             if t is None:
                 flags.insert(i, False)
@@ -445,6 +445,7 @@ class Derivative:
             formula=getattr(self.kernel.node, "__name__", "") not in OF_ITS_OWN,
             strides=(lambda kinds, types: strides) if any(strides) else None,
         )
+        kernel.made["program", tuple([v.type for v in variables])] = closed
         return Backward(kernel, grads, tuple(tensors), tuple(numbers), places)
 
 
