@@ -6,7 +6,8 @@ Tensors, views and in-place operations, the backward graph with PyTorch's nodes,
 from math import e, inf, nan, pi
 from typing import Any as _Any
 
-from funcgrad.runtime import prefer_cpu as _prefer_cpu, process as _process
+from funcgrad.core import collector as _collector
+from funcgrad.runtime import prefer_cpu as _prefer_cpu
 from compat import autograd, multiprocessing, random, runtime, types
 from compat._core.types import dtype as _dtypes
 from compat._absent import missing as _missing
@@ -110,16 +111,14 @@ def __getattr__(name: str) -> _Any:
         if stands is None:
             raise _no_attribute("compat", name)
         return globals().setdefault(name, stands)
-    from importlib import import_module
-
-    found = import_module(f"compat.{_LATER.get(name, name)}")
+    found = _collector.import_lasting(f"compat.{_LATER.get(name, name)}")
     _naming.name_modules()
     return getattr(found, name) if name in _LATER else found
 
 
 _naming.name_modules()
 _naming.seal_attributes()
-_process.imported()
+_collector.imported()
 
 
 # The mechanism is not an attribute: ``torch`` is this module. Imports find it all the same.

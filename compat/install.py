@@ -7,7 +7,6 @@ also has it in ``PYTHONPATH``, for all Python programs it starts.
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from compat._absent import stand_in_module, why_absent
 from compat._addresses import is_shown
 from compat._module_errors import name_modules
 from compat._shown_names import hide_all, show, show_all
+from funcgrad.core.collector import import_lasting
 
 _OURS, _THEIRS = "compat", "torch"
 #: The packages of PyTorch and the packages of compat that replace them.
@@ -46,7 +46,7 @@ class _Alias(Loader):
         self.spec: Any = None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = importlib.import_module(self.name)
+        module = import_lasting(self.name)
         name_modules()
         if self.alias == _THEIRS:
             show_all()

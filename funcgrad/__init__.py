@@ -17,7 +17,7 @@ from importlib import import_module as _import
 import lazy_loader as _lazy
 
 from funcgrad import runtime
-from funcgrad.core import ir as _ir, traceback as _traceback
+from funcgrad.core import collector as _collector, ir as _ir, traceback as _traceback
 
 __version__ = "0.1.0"
 # The stub ``__init__.pyi`` lists the public names; their modules are imported lazily.
@@ -30,7 +30,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    _import("funcgrad.numpy")  # installs the operators of tracers
+    _collector.import_lasting("funcgrad.numpy")  # installs the operators of tracers
     folder = _MODULES.get(name)
     globals()[name] = found = _find(name) if folder is None else _import(f"funcgrad.{folder}.{name}")
     return found
@@ -49,5 +49,5 @@ def _view(name: str, module: str) -> _Callable[[_ir.Program], object]:
 for _name, _module in (("cost", "costs"), ("dot", "drawing"), ("svg", "drawing")):
     _ir.set_view(_name, _view(_name, f"funcgrad.tools.{_module}"))
 
-runtime.process.imported()
+_collector.imported()
 _traceback.install()

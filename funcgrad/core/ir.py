@@ -7,6 +7,7 @@ program-to-program transform reads and writes, and what is lowered to XLA.
 from __future__ import annotations
 
 import functools
+import gc
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,7 @@ import numpy as np
 
 from funcgrad.core import dtypes
 from funcgrad.core.caching import Interned
+from funcgrad.core.collector import untrack
 from funcgrad.core.errors import ProgramError, describe_location
 
 if TYPE_CHECKING:
@@ -267,12 +269,37 @@ class Program(Code):
         _check(self)
         return self
 
+    def untrack(self) -> None:
+        """Removes its variables and equations from Python's garbage collector, which would visit them in each full
+        collection.
+
+        Reference counts suffice: no variable is in a reference cycle, nor is an equation without code among its
+        parameters.
+        """
+        for v in self.inputs:
+            untrack(v)
+        plain = True
+        for equation in self.equations:
+            if all(map(_is_plain, equation.params.values())):
+                for x in (*equation.inputs, *equation.outputs, equation.inputs, equation.outputs, equation.params):
+                    untrack(x)
+                untrack(equation)
+            else:
+                plain = False
+        if plain:
+            untrack(self.equations)
+
     def closed(self) -> tuple[Program, list[Any]]:
         """The program with its constants turned into leading inputs, and their values."""
         if not self.constants:
             return self, []
         variables, values = zip(*self.constants, strict=True)
         return Program([*variables, *self.inputs], [], self.equations, self.outputs, self.name), list(values)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a parameter is no object that the garbage collector tracks, or a tuple of such."""
+    return all(map(_is_plain, value)) if value.__class__ is tuple else not gc.is_tracked(value)
 
 
 def kept_with_program(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import gc
 import os
 import signal
 import sys
@@ -163,12 +162,6 @@ def refuse(name: str) -> None:
 
 
 # ---------------------------------------------------------------- exit
-
-
-def imported() -> None:
-    """Freezes the half million objects created by imports in the garbage collector, whose final collection alone would
-    take three times as long as the rest of the exit."""
-    gc.freeze()
 
 
 class _Printed:

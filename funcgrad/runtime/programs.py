@@ -81,6 +81,7 @@ class Executable:
 
     def __init__(self, program: Program, numbers: int = 0, donate: Sequence[int] = ()):
         self._program: Program | None = program
+        program.untrack()
         buffers = len(program.inputs) - numbers
         numbered = [v.type.dtype for v in program.inputs[buffers:]]
         self._begin(buffers, numbered, len(program.outputs), equations_cost(program), tuple(donate))

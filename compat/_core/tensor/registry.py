@@ -6,7 +6,6 @@ names up here. An index of names allows modules of operators to be imported at t
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator
 from importlib.resources import files
 from types import FunctionType
@@ -14,6 +13,7 @@ from typing import Any
 
 from compat._core.tensor.overridable_names import of_function
 from compat._core.tensor.tensor import Tensor, later
+from funcgrad.core.collector import import_lasting
 
 _PACKAGE = __name__.partition(".")[0]
 #: The packages of the modules that make the functions of operators.
@@ -50,7 +50,7 @@ class Names(dict[str, Any]):
         module = self._later.get(name)
         if module is None:
             raise KeyError(name)
-        importlib.import_module(module)
+        import_lasting(module)
         return dict.__getitem__(self, name)
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -110,7 +110,7 @@ class _Later:
         setattr(t, self.name, value)
 
     def _load(self) -> None:
-        importlib.import_module(self.module)
+        import_lasting(self.module)
         if vars(Tensor)[self.name] is self:
             raise ImportError(f"{self.module} does not publish Tensor.{self.name}, as the index of operators says")
 
@@ -135,7 +135,7 @@ def index(package: str) -> None:
 def load_all() -> None:
     """Imports all modules of operators: for code that lists or changes all operators."""
     while _modules:
-        importlib.import_module(_modules.pop())
+        import_lasting(_modules.pop())
 
 
 #: Short addresses for declarations.
@@ -280,7 +280,7 @@ def lookups(place: str, scope: dict[str, Any]) -> tuple[Callable[[str], Any], Ca
 
 def _construct(args: tuple, named: dict[str, Any]) -> Tensor:
     """``torch.Tensor(...)`` at the first call: imports the module of the constructor."""
-    importlib.import_module(_later["torch"]["FloatTensor"])
+    import_lasting(_later["torch"]["FloatTensor"])
     made: Tensor = Tensor(*args, **named)
     return made
 
