@@ -11,10 +11,8 @@ import numpy as np
 
 from compat._core.dispatch.overrides import state
 from compat._core.memory.numpy_storage import array_over, is_large
-from compat._core.memory.strides import Layout, layout_of
-from compat._core.operators.view import unrecorded
 from compat._core.tensor.registry import function, names_of
-from compat._core.tensor.tensor import Tensor, array_of, from_array, sync
+from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.tensor.tracing import ARRAYS, tensor_of
 from compat._core.transforms import vmap_checks
 from compat._core.transforms.grad_mode import mode
@@ -24,9 +22,9 @@ from compat._core.types.scalar_conversion import fitted
 from compat._operators.create.copy_to_fill import fill_number
 from compat._operators.create.factories import scalar_tensor
 from compat._operators.create.from_data import tensor
+from compat._operators.indexing.parts import cuttable, indexed, part
 from compat._operators.view.shape import alias, expand, unsqueeze, view_size
 from compat._operators.view.slicing import select, slice_view
-from funcgrad.core.caching import Cache, Group
 from funcgrad.core.errors import explained
 
 _END = 2**63 - 1
@@ -45,45 +43,9 @@ def _integer(x: Tensor, dim: int, index: int, position: int = 0) -> Tensor:
         dtypes.index_number(index)
         error = IndexError(f"index {index} is out of bounds for dimension {position} with size {n}")
         raise explained(error, "out-of-range")
-    made = _cut(x, dim, index + n if index < 0 else index, 0, 1) if n > 1 else None
-    return select(x, dim, index) if made is None else made
-
-
-#: The layouts of basic indexing of whole buffers; they do not depend on the offset.
-_cuts: Cache[tuple, Layout] = Cache(Group("layouts of parts", 8192))
-
-
-def _cut(x: Tensor, dim: int, start: int, length: int, step: int) -> Tensor | None:
-    """Basic indexing, without a plan, of a tensor that is all of its storage: each index would need a plan of its own.
-
-    Args:
-        length: the number of elements; 0 to remove the dimension.
-        step: the distance between the elements.
-
-    Returns:
-        The view; None if it must be recorded, or ``x`` is a view that is replayed from its base.
-    """
-    if mode.watched or (mode.grad and x.requires_grad):
-        return None
-    if x._view_ is not None:
-        sync(x)
-        if x._view_.steps:
-            return None
-    layout = x._layout_
-    if not layout.whole or not layout.numel:
-        return None
-    key = (layout, dim, length, step)
-    offset = start * layout.stride[dim]
-    part = _cuts.get(key)
-    if part is None:
-        part = _cuts.again(key)
-    if part is None:
-        size, stride = list(layout.size), list(layout.stride)
-        size[dim : dim + 1], stride[dim : dim + 1] = ([length], [stride[dim] * step]) if length else ([], [])
-        part = _cuts[key] = layout_of(
-            layout.base, tuple(size), tuple(stride), offset, layout.dtype, layout.conj, layout.neg
-        )
-    return unrecorded(x, part, offset)
+    if n <= 1 or not cuttable(x):
+        return select(x, dim, index)
+    return part(x, ((dim, 0, 1),), (index + n if index < 0 else index) * x._layout_.stride[dim])
 
 
 def _bound(value: Any, default: int) -> int:
@@ -116,8 +78,9 @@ def _slice(x: Tensor, dim: int, index: slice, only: bool) -> Tensor:
     n = x._layout_.size[dim]
     first, last = (max(b + n, 0) if b < 0 else min(b, n) for b in (start, stop))
     length = -((first - last) // step)
-    made = _cut(x, dim, first, length, step) if 0 < length < n else None
-    return slice_view(x, dim, start, stop, step) if made is None else made
+    if not 0 < length < n or not cuttable(x):
+        return slice_view(x, dim, start, stop, step)
+    return part(x, ((dim, length, step),), first * x._layout_.stride[dim])
 
 
 def _as_index(value: Any) -> Tensor:
@@ -281,10 +244,23 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         return unsqueeze(self, 0)
     if index is Ellipsis:
         return alias(self)
-    part, indices = _apply(self, _as_tuple(index))
+    if kind is Tensor and _takes_rows(self, index):
+        return _gather(self, (index,))
+    found = indexed(self, index) if kind is tuple else None
+    if found is not None:
+        return found
+    viewed, indices = _apply(self, _as_tuple(index))
     if indices:
-        return _gather(part, indices)
-    return alias(part) if part is self else part
+        return _gather(viewed, indices)
+    return alias(viewed) if viewed is self else viewed
+
+
+def _takes_rows(x: Tensor, index: Tensor) -> bool:
+    """Whether an index alone is an advanced index of the first dimensions."""
+    layout = index._layout_
+    if layout.dtype is dtypes.int64 or layout.dtype is dtypes.int32:
+        return layout.ndim > 0 and x._layout_.ndim > 0
+    return layout.dtype is dtypes.bool_ and 0 < layout.ndim <= x._layout_.ndim
 
 
 def _gather(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
@@ -338,15 +314,19 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         return
     if index is False:
         return  # selects no element; the size of the value is not checked
-    part, indices = _apply(self, _as_tuple(None if index is True else index))
+    found = indexed(self, index) if kind is tuple else None
+    if found is not None:
+        _write(found, value)
+        return
+    viewed, indices = _apply(self, _as_tuple(None if index is True else index))
     if indices:
         if not isinstance(value, Tensor):
             value = scalar_tensor(value, dtype=self.dtype)
         value = _without_leading_ones(value) if value._layout_.size[:1] == (1,) else value
-        if not _fill_masked(part, indices, value):
-            names_of("torch")["_index_put_"](part, list(indices), value)
+        if not _fill_masked(viewed, indices, value):
+            names_of("torch")["_index_put_"](viewed, list(indices), value)
     else:
-        _write(part, value)
+        _write(viewed, value)
 
 
 def _fill_masked(x: Tensor, indices: Sequence[Tensor | None], value: Tensor) -> bool:

@@ -140,3 +140,33 @@ def test_conversion_overflow_in_view_scatter_equals_that_of_copy() -> None:
     assert zeros.slice_scatter(x).equal(wanted) and zeros.as_strided_scatter(x, (4,), (1,)).equal(wanted)
     assert zeros[None].select_scatter(x, 0, 0)[0].equal(wanted)
     assert zeros[None].diagonal_scatter(x[:1])[0, 0] == wanted[0]
+
+
+@pytest.mark.parametrize("index", [(slice(1, 3),), (slice(2, 4), 1), (Ellipsis, slice(1, 3)), (2, slice(None), 1)])
+def test_parts_of_a_view_with_other_rows_than_its_buffer(index):
+    """Whether a part lies within one row of the buffer depends on where it begins."""
+    x = torch.arange(24.0).reshape(2, 12) * 1
+    y = x.view(4, 3, 2)
+    (y[tuple(slice(0, 2) if isinstance(i, slice) else i for i in index)] + 0).tolist()  # the same layout, from 0
+    expected = np.arange(24.0).reshape(4, 3, 2)
+    assert ((y[index] + 0).numpy() == expected[index]).all()
+    rows = x.view(24)
+    for start in range(0, 20, 3):
+        assert (rows[start : start + 4] + 0).tolist() == list(range(start, start + 4))
+    y[index] = 0.0
+    expected[index] = 0.0
+    assert (x.numpy().ravel() == expected.ravel()).all()
+
+
+def test_subscripts_that_are_no_plain_part():
+    x, a = torch.arange(12.0).view(3, 4), np.arange(12.0).reshape(3, 4)
+    for index in [
+        (slice(None), slice(None)), (..., ), (..., 1), (1, ...), (slice(0, 9), -1), (slice(-2, None), slice(None, None, 2)),
+        (True, 1), (None, 1), (slice(2, 1), 0), (np.int64(1), 2),
+    ]:  # fmt: skip
+        assert (x[index].numpy() == a[index]).all() and x[index].shape == a[index].shape, index
+    for index in [(3, 0), (0, 0, 0), (0, 0, 0, ...), (..., 0, 0, 0), (0, -5)]:
+        with pytest.raises(IndexError):
+            x[index]
+    with pytest.raises(ValueError, match="step"):
+        x[0, ::-1]
