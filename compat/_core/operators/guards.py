@@ -41,7 +41,7 @@ class Within:
 class Inspected:
     """A plan whose operation checks its arguments' values before each run."""
 
-    __slots__ = ("plan", "op", "fixed", "given", "positional", "keywords")
+    __slots__ = ("plan", "op", "fixed", "given", "positional", "keywords", "whole")
 
     def __init__(self, plan: Any, op: Any, args: Sequence[Any]):
         self.plan = plan
@@ -59,16 +59,20 @@ class Inspected:
                 at += 1
         self.positional = [i for i, p in enumerate(op.params) if not p.keyword]
         self.keywords = [(p.name, i) for i, p in enumerate(op.params) if p.keyword]
+        #: Whether the arguments are the values: each is one tensor or number, given by position.
+        self.whole = not self.keywords and [(i, i) for i in range(len(args))] == self.given
 
     def run(self, values: Sequence[Any]) -> Any:
-        args: list[Any] = self.fixed.copy()
-        for i, place in self.given:
-            args[i] = values[place]
         op = self.op
-        assert op.row.values is not None
         if op.row.overlap.inputs and self.plan.target is not None:
             check_apart(values, self.plan.target)
-        inspect(op.row.values, [args[i] for i in self.positional], {name: args[i] for name, i in self.keywords})
+        if self.whole:
+            inspect(op.row.values, values, {})
+        else:
+            args: list[Any] = self.fixed.copy()
+            for i, place in self.given:
+                args[i] = values[place]
+            inspect(op.row.values, [args[i] for i in self.positional], {name: args[i] for name, i in self.keywords})
         return self.plan.run(values)
 
 

@@ -157,17 +157,20 @@ def _is_there(t: Tensor) -> bool:
 
 def values_of(t: Tensor) -> np.ndarray:
     """The values of an operand; under ``vmap`` of all batch elements, and an empty array if there are only types."""
-    there = runtime.computed(vmap_checks.inmost(t._storage_.buffer))
+    traced = t._layout_.base.traced
+    there = runtime.computed(vmap_checks.inmost(t._storage_.buffer) if traced else t._storage_.buffer)
+    if there is not None and not traced and _local.seen is None:
+        return array_of(t)
     if _local.seen is not None:
         _local.seen.append(t)
         if there is None:
             return np.empty(0, t.dtype.numpy)
     if there is None and not _local.waits:
-        there = None if t._layout_.base.traced else runtime.foreseen(t._storage_.buffer)
+        there = None if traced else runtime.foreseen(t._storage_.buffer)
         if there is None:
             raise _NotThere
         return strided_access.to_numpy(there, t._layout_, t._offset_)
-    if not t._layout_.base.traced:
+    if not traced:
         return array_of(t)
     if there is None or isinstance(there, Tracer):
         return np.empty(0, t.dtype.numpy)

@@ -69,13 +69,14 @@ def index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
         tensor([[2, 0],
                 [5, 3]])
     """
+    if not has_mask(indices):
+        made: Tensor = index_positions.function(input, indices)  # which checks the indices
+        return made
     if input._view_ is not None:
         sync(input)  # errors about the view come before errors about the indices
     check_indices(input, indices)
-    found = positions(input, indices)
-    made: Tensor = index_positions.function(input, found)
-    if has_mask(indices):
-        show_given(made._node_, "indices", indices)
+    made = index_positions.function(input, positions(input, indices))
+    show_given(made._node_, "indices", indices)
     return made
 
 

@@ -39,10 +39,17 @@ def out_of_range(index: Tensor, low: int, high: int) -> int | None:
     return int(values[(values < low) | (values >= high)].flat[0])
 
 
+#: Up to so many values Python compares faster than NumPy.
+_FEW = 16
+
+
 def _all_within(values: numpy.ndarray, low: int, high: int) -> bool:
+    if values.size <= _FEW:
+        few = values.ravel().tolist()
+        return min(few) >= low and max(few) < high
     if low == 0:  # as unsigned numbers, negative ones are the largest
         return bool(numpy.maximum.reduce(values.view(f"u{values.itemsize}"), None) < high)
-    return bool(values.min() >= low and values.max() < high)
+    return bool(numpy.minimum.reduce(values, None) >= low and numpy.maximum.reduce(values, None) < high)
 
 
 def extent(input: Tensor, dim: int) -> int:
@@ -113,7 +120,7 @@ def check_indices(input: Tensor, indices: Sequence[Tensor | None], *_: Any) -> N
     given = [i for i in indices if i is not None]
     if any(i.dtype not in (*INDEX_DTYPES, *MASK_DTYPES) for i in given):
         raise explained(IndexError("tensors used as indices must be long, int, byte or bool tensors"), "dtype-mismatch")
-    if given and not any(i.dtype in MASK_DTYPES for i in given):
+    if given and not has_mask(given):
         try:
             common = broadcast_size(*[tuple(i.shape) for i in given])
             if 0 not in common and any(n == 0 and i is not None for i, n in zip(indices, input.shape)):
@@ -131,18 +138,25 @@ def inspect_indices(input: Tensor, indices: Sequence[Tensor | None], *_: Any) ->
     Raises:
         IndexError: naming the first index that is out of bounds.
     """
-    given = [(index, input.shape[d]) for d, index in enumerate(indices) if index is not None]
-    if 0 in input.shape[len(indices) :] or any(not input.shape[d] for d, i in enumerate(indices) if i is None):
-        return  # no element is read
-    for dim, (index, size) in enumerate(given):  # PyTorch counts only the indexed dimensions
-        bad = out_of_range(index, -size, size) if index.dtype not in MASK_DTYPES else None
-        if bad is not None:
-            raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
+    if not input._layout_.numel:
+        shape = input.shape
+        if 0 in shape[len(indices) :] or any(not n for n, i in zip(shape, indices) if i is None):
+            return  # no element is read
+    dim = 0  # PyTorch counts only the indexed dimensions
+    for index, size in zip(indices, input._layout_.size):
+        if index is not None:
+            bad = out_of_range(index, -size, size) if index._layout_.dtype not in MASK_DTYPES else None
+            if bad is not None:
+                raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
+            dim += 1
 
 
 def has_mask(indices: Sequence[Tensor | None]) -> bool:
     """Whether some indices are masks."""
-    return any(i is not None and i.dtype in MASK_DTYPES for i in indices)
+    for i in indices:  # noqa: SIM110  # every index pays for it, and a generator costs more
+        if i is not None and i._layout_.dtype in MASK_DTYPES:
+            return True
+    return False
 
 
 def positions(input: Tensor, indices: Sequence[Tensor | None]) -> list[Tensor | None]:
