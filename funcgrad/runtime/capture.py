@@ -93,13 +93,13 @@ class Capture(Hold):
 
 
 def drawn(draw: Draw) -> Any:
-    """A buffer of random numbers from ``draw``, which a replay calls again."""
+    """A buffer of random numbers from ``draw``, which returns a new array, and which a replay calls again."""
     hold = local.hold
     if not isinstance(hold, Capture):
-        return on_host(draw())
+        return on_host(draw(), True)
     hold._drawing = True
     try:
-        buffer = on_host(draw())
+        buffer = on_host(draw(), True)
     finally:
         hold._drawing = False
     hold.draws.append((buffer, draw))

@@ -326,9 +326,17 @@ def kept(value: np.ndarray, alone: bool) -> Any:
     return copied(value) if small is None else small
 
 
-def on_host(array: np.ndarray) -> Any:
-    """A buffer with a copy of the array's contents, transferred to the device when an operation needs it there."""
-    small = _small(array) if by_numpy() else None
+def on_host(array: np.ndarray, new: bool = False) -> Any:
+    """A buffer with a copy of the array's contents, transferred to the device when an operation needs it there.
+
+    Args:
+        new: whether the caller has made the array and gives it away, so that a small one need not be copied.
+    """
+    if new and array.nbytes <= SMALL and by_numpy():
+        array.flags.writeable = False
+        small: np.ndarray | None = array
+    else:
+        small = _small(array) if by_numpy() else None
     if small is None:
         return from_numpy(array)
     buffer = Deferred()

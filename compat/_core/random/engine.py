@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
 
 __all__ = ["DEFAULT_SEED", "STATE_SIZE", "Engine"]
 
@@ -47,6 +48,29 @@ _MT19937 = 4 * _WORDS + 4
 STATE_SIZE = _STATE.itemsize
 
 
+class _Words:
+    """The capsule of a bit generator, whose lock is held."""
+
+    __slots__ = ("bits",)
+
+    def __init__(self, bits: np.random.MT19937) -> None:
+        self.bits = bits
+
+    def __enter__(self) -> Any:
+        self.bits.lock.acquire()
+        return self.bits.capsule
+
+    def __exit__(self, *exc: object) -> None:
+        self.bits.lock.release()
+
+
+class _Unseeded(ISeedSequence):
+    """Stands for a seed where the engine seeds the stream itself: NumPy would mix one into 624 words first."""
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> np.ndarray:
+        return np.zeros(n_words, dtype)
+
+
 class Engine:
     """A stream of 32-bit words equal to that of ``torch.Generator()``, and its cached normal numbers.
 
@@ -68,7 +92,7 @@ class Engine:
     next_float_normal: float | None
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
-        self._bits = np.random.MT19937(0)
+        self._bits = np.random.MT19937(_Unseeded())
         self._stream = np.random.RandomState(self._bits)  # seeds it as PyTorch does, and has its state
         self.seed(seed)
 
@@ -124,6 +148,13 @@ class Engine:
             self._parked = _WORDS
         words = self._bits.random_raw(2 * n)
         return words[::2] << _SHIFT | words[1::2]
+
+    def words(self, n: int) -> _Words:
+        """Context that gives NumPy's capsule of the stream to C code that draws ``n`` words or more of it, or none if
+        ``n`` is not positive. Other threads wait."""
+        if n > 0:
+            self._parked = _WORDS
+        return _Words(self._bits)
 
     # ---- state
 
@@ -193,8 +224,8 @@ class Engine:
 
     def _words(self) -> tuple[np.ndarray, int]:
         """The block of 624 words and how many of them are used up."""
-        state = self._stream.get_state(legacy=False)["state"]
-        return state["key"], state["pos"]
+        held = np.frombuffer(ctypes.string_at(self._bits.ctypes.state_address, _MT19937), np.uint32)
+        return held[:_WORDS], int(held[_WORDS])
 
     def clone(self) -> Engine:
         """An independent engine in the same state."""

@@ -249,6 +249,8 @@ def drawing() -> list[Batching]:
     Raises:
         RuntimeError: if the ``randomness`` of a ``vmap`` is "error".
     """
+    if not state.levels:
+        return []
     entered_maps = [entered for entered in state.levels if entered.kind == "vmap"]
     if any(entered.randomness == "error" for entered in entered_maps):
         raise explained(RuntimeError(_RANDOM_GRADIENTS if state.graphs else _RANDOM), "vmap-randomness")

@@ -31,12 +31,12 @@ def size_of(name: str, given: tuple, position: int = 1) -> tuple[int, ...]:
     if len(given) == 1 and isinstance(given[0], (tuple, list)):
         given = tuple(given[0])
     for n in given:
-        if isinstance(n, bool) or not hasattr(n, "__index__"):
+        if n.__class__ is not int and (isinstance(n, bool) or not hasattr(n, "__index__")):
             raise wrong_argument(name, "size", position, "tuple of ints", n)
     size = tuple([n.__index__() for n in given])
-    for n in size:
-        if n < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
+    if size and min(size) < 0:
+        negative = next(n for n in size if n < 0)
+        raise RuntimeError(f"Trying to create tensor with negative dimension {negative}: {list(size)}")
     return size
 
 

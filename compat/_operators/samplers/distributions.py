@@ -32,6 +32,7 @@ from compat._operators.samplers.dtypes import (
     torch_name,
 )
 from compat._operators.samplers.exact import c_function, fma32, fma64
+from compat._operators.samplers.filling import single_normals, uniforms
 
 __all__ = ["bernoulli", "cauchy", "exponential", "geometric", "log_normal", "normal", "uniform"]
 
@@ -58,10 +59,14 @@ def uniform(
     low, high = float(low), float(high)
     _check_bounds(dtype, low, high)
     shape, n = shape_of(size)
+    scale = high - low if dtype == np.float64 else float(np.float32(high) - np.float32(low))
+    filled = uniforms(engine, n, dtype, low, scale, high)
+    if filled is not None:
+        return filled.reshape(shape)
     if dtype == np.float64:
-        values = fma64(uniform64(engine, n), high - low, low)
+        values = fma64(uniform64(engine, n), scale, low)
     else:
-        values = fma32(uniform32(engine, n), float(np.float32(high) - np.float32(low)), low)
+        values = fma32(uniform32(engine, n), scale, low)
     values = rounded(values, dtype)
     # Where rounding gives the excluded bound, PyTorch returns the other one.
     reached = values == np.float64(high).astype(dtype)
@@ -142,6 +147,9 @@ def normal(
     if n and dtype not in FLOATS:
         raise missing("normal_kernel_cpu", dtype)
     if n < 16 or not contiguous:
+        filled = single_normals(engine, n, dtype, mean, std)
+        if filled is not None:
+            return filled.reshape(shape)
         return rounded(_single_normals(engine, n, mean, std), dtype).reshape(shape)
     if dtype in HALVES:
         fill = _half_rows

@@ -108,5 +108,7 @@ def rounded(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 def shape_of(size: Size) -> tuple[tuple[int, ...], int]:
     """A size as a shape, and its number of elements."""
+    if size.__class__ is int:
+        return (size,), size
     shape = (int(size),) if isinstance(size, (int, np.integer)) else tuple(map(int, size))
     return shape, math.prod(shape)

@@ -22,6 +22,7 @@ from compat._operators.samplers.dtypes import (
     shape_of,
     torch_name,
 )
+from compat._operators.samplers.filling import integers
 from compat._operators.samplers.shuffle import forward_shuffle, inside_out_shuffle
 
 __all__ = ["permutation", "random"]
@@ -87,6 +88,9 @@ def _every_int64(engine: Engine, n: int, dtype: np.dtype) -> np.ndarray:
 
 def _in_span(engine: Engine, n: int, dtype: np.dtype, low: int, span: int) -> np.ndarray:
     """``low`` plus a word modulo ``span``, or two words for a span of at least ``2**28``."""
+    filled = integers(engine, n, low, span, span >= _WIDE)
+    if filled is not None:
+        return rounded(filled, dtype)
     if span < _WIDE:
         words = engine.random32(n)
         offsets = (words - words // np.uint32(span) * np.uint32(span)).astype(np.uint64)
