@@ -376,6 +376,13 @@ def is_channels_last(size: Ints, stride: Ints, ndim: int = 4) -> bool:
 
 def is_dense(size: Ints, stride: Ints) -> bool:
     """Whether the elements have no gaps and overlaps, in any order of dimensions."""
+    expected = 1
+    for n, s in zip(reversed(size), reversed(stride)):
+        if n != 1 and s != expected:
+            break
+        expected *= n
+    else:
+        return True  # row-major
     return 0 in size or _gapless((n, s) for s, n in sorted((s, n) for n, s in zip(size, stride) if n != 1))
 
 
@@ -507,7 +514,7 @@ def preserved_strides(size: Ints, stride: Ints) -> Ints:
 
 def overlaps_itself(size: Ints, stride: Ints) -> bool:
     """Whether a dimension has stride zero, so that elements share memory."""
-    return 0 not in size and any(s == 0 and n > 1 for n, s in zip(size, stride))
+    return 0 in stride and 0 not in size and any(s == 0 and n > 1 for n, s in zip(size, stride))
 
 
 def overlap(a: Layout, a_offset: int, b: Layout, b_offset: int) -> str:

@@ -101,17 +101,24 @@ def all_taken(args: Iterable[Any]) -> list[Any]:
 
 def mixed(args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]] | None:
     """``taken`` for positional and keyword arguments; None if no argument is an array or tracer."""
-    if not any_to_take((*args, *named.values())):
+    if not any_to_take(args) and not (named and any_to_take(named.values())):
         return None
     return all_taken(args), dict(zip(named, all_taken(named.values())))
 
 
 def any_to_take(args: Iterable[Any]) -> bool:
     """Whether there are arrays or tracers among arguments, or in lists and tuples."""
-    return any(
-        any_to_take(x) if type(x) in (list, tuple) else x.__class__ is not Tensor and isinstance(x, ARRAYS)
-        for x in args
-    )
+    for x in args:  # many functions ask before each call
+        kind = x.__class__
+        if kind in _PLAIN:
+            continue
+        if any_to_take(x) if kind is list or kind is tuple else isinstance(x, ARRAYS):
+            return True
+    return False
+
+
+#: The most frequent classes of arguments that are neither arrays nor sequences.
+_PLAIN = frozenset((Tensor, bool, int, float, str, type(None)))
 
 
 def outside(x: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -40,6 +41,7 @@ from compat._core.types.memory_format import (
 from compat._core.types.scalar_conversion import filling
 from compat._operators.arguments import missing, size_argument
 from compat._operators.create.copy_to_fill import format_strides
+from compat._operators.create.recall import recalled
 from funcgrad import runtime
 from funcgrad.core.dtypes import as_float8
 from funcgrad.core.errors import explained
@@ -315,7 +317,7 @@ def _declare_factory(name: str, value: Any, contents: str, options: str = OPTION
         dtype: by default the default floating-point dtype.
         requires_grad: whether gradients are to be computed for it.
     """
-    return composite(f"{name}(SymInt[] size, *, {options}) -> Tensor", names=f"torch.{name}")(make)
+    return composite(f"{name}(SymInt[] size, *, {options}) -> Tensor", names=f"torch.{name}")(recalled(make))
 
 
 _UNINITIALIZED = "uninitialized values, which are zeros in this implementation"
@@ -326,6 +328,7 @@ empty = _declare_factory("empty", UNSET, _UNINITIALIZED, f"{OPTIONS}, MemoryForm
 
 
 @composite(f"full(SymInt[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor", names="torch.full")
+@recalled
 def full(
     size: Any,
     fill_value: Any,
@@ -443,20 +446,20 @@ def _declare_like(name: str, value: Any, contents: str) -> Any:
         if not is_strided(layout) and value is not UNSET:
             return without_elements(name, layout, tuple(input.shape), dtype or input.dtype, device, requires_grad)
         check_strided(layout)
-        return full_like(
-            input, value, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format
-        )
+        dtype = dtypes.wanted(name, dtype) or input.dtype
+        return with_grad(_filled_like(input, value, dtype, device, memory_format), requires_grad)
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"A tensor of {contents}, of the size, dtype and memory format of ``input``."
     schema = f"{name}(Tensor self, *, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor"
-    return composite(schema, names=f"torch.{name}")(make)
+    return composite(schema, names=f"torch.{name}")(recalled(make, like=True))
 
 
 @composite(
     f"full_like(Tensor self, Scalar fill_value, *, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
     names="torch.full_like",
 )
+@partial(recalled, like=True)
 def full_like(
     input: Tensor,
     fill_value: Any,
@@ -480,16 +483,17 @@ def full_like(
         tensor([7., 7.])
     """
     check_strided(layout)
-    where = input.device if device is None else available(device)
     dtype = dtypes.wanted("full_like", dtype) or input.dtype
-    stride = format_strides(tuple(input.shape), input.stride(), memory_format)
-    value = (
-        UNSET
-        if fill_value is UNSET
-        else converted_number(filling(dtype, input.numel(), _fill_value("full_like", fill_value)), dtype)
-    )
-    new = _of_value(dense_layout(tuple(input.shape), stride, dtype, device=where), value)
-    return with_grad(batched_like(new, input), requires_grad)
+    value = converted_number(filling(dtype, input.numel(), _fill_value("full_like", fill_value)), dtype)
+    return with_grad(_filled_like(input, value, dtype, device, memory_format), requires_grad)
+
+
+def _filled_like(input: Tensor, value: Any, dtype: Dtype, device: Any, memory_format: Any) -> Tensor:
+    """A tensor of one value, with the size of another one, and its memory order if the format preserves it."""
+    where = input.device if device is None else available(device)
+    size = tuple(input.shape)
+    layout = dense_layout(size, format_strides(size, input.stride(), memory_format), dtype, device=where)
+    return batched_like(_of_value(layout, value), input)
 
 
 zeros_like = _declare_like("zeros_like", 0, "zeros")
@@ -509,7 +513,7 @@ def _declare_new(name: str, value: Any, contents: str) -> None:
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"A tensor of {contents}, of the dtype of this tensor."
     schema = f"{name}(Tensor self, SymInt[] size, *, {OPTIONS}) -> Tensor"
-    composite(schema, names=f"Tensor.{name}", errors="own")(make)
+    composite(schema, names=f"Tensor.{name}", errors="own")(recalled(make, like=True))
 
 
 _declare_new("new_zeros", 0, "zeros")

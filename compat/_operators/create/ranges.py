@@ -15,6 +15,7 @@ from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import cpp_name, lacks, size_text, warn, wrong_argument, wrong_combination
 from compat._core.types.scalar_conversion import fitted
 from compat._operators.create.factories import check_options, from_table, into, into_flat, with_grad
+from compat._operators.create.recall import recalled
 
 _NUMBERS = (bool, int, float, complex)
 
@@ -29,6 +30,7 @@ def _number(x: Any) -> Any:
     f"arange.start_step(Scalar start, Scalar end, Scalar step=1, *, {OPTIONS}) -> Tensor",
     names="torch.arange", without_out="start",
 )  # fmt: skip
+@recalled
 def arange(
     *bounds: Any,
     start: Any = None,
@@ -160,6 +162,7 @@ _DEPRECATED_RANGE = (
     f"linspace(Scalar start, Scalar end, int steps, *, {OPTIONS}) -> Tensor",
     names="torch.linspace",
 )
+@recalled
 def linspace(
     start: Any,
     end: Any,
@@ -244,6 +247,7 @@ def _linspace_values(first: Any, last: Any, steps: int, dtype: Dtype) -> np.ndar
     f"eye.m(SymInt n, SymInt m, *, {OPTIONS}) -> Tensor",
     names="torch.eye",
 )
+@recalled
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """A matrix of zeros with ones on the diagonal.
 

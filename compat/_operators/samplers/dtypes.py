@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
 import ml_dtypes
 import numpy as np
@@ -80,6 +81,7 @@ def digits(dtype: np.dtype) -> int:
     return _properties(dtype)[2]
 
 
+@cache
 def largest(dtype: np.dtype) -> float:
     """The largest finite value of a floating-point dtype."""
     return float(ml_dtypes.finfo(dtype).max)

@@ -1,5 +1,6 @@
 """Creating tensors, and their ``out`` arguments."""
 
+import math
 from typing import Any
 
 import pytest
@@ -130,3 +131,40 @@ def test_a_float_is_no_size():
     ):
         with pytest.raises(TypeError, match=text):
             call(torch.tensor(2.0))
+
+
+def test_repeated_factories_tell_equal_arguments_apart():
+    """A call is found by its arguments; equal ones of other types, and other settings, make other tensors."""
+    for _ in range(2):
+        assert [torch.full((1,), v).dtype for v in (1, 1.0, True)] == [torch.int64, torch.float32, torch.bool]
+        assert [math.copysign(1, torch.full((), v).item()) for v in (0.0, -0.0)] == [1, -1]
+        assert torch.full((), math.nan).isnan()
+        assert torch.arange(3).dtype is torch.int64 and torch.arange(3.0).dtype is torch.float32
+        assert torch.zeros_like(torch.arange(2)).dtype is torch.int64
+        assert torch.full((2,), torch.tensor(1)).tolist() == [1, 1] and torch.full((2,), torch.tensor(2)).tolist() == [
+            2,
+            2,
+        ]
+        assert torch.zeros(2, requires_grad=True).requires_grad and not torch.zeros(2).requires_grad
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.zeros(2).dtype is torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    with torch.device("meta"):
+        assert torch.zeros(2).is_meta
+    torch.empty(2), torch.use_deterministic_algorithms(True)
+    try:
+        assert torch.empty(2).isnan().all()
+    finally:
+        torch.use_deterministic_algorithms(False)
+    with pytest.raises(TypeError):
+        torch.zeros(3, "dtype", torch.float32)
+
+
+def test_repeated_factories_make_separate_tensors():
+    a, b = torch.zeros(3), torch.zeros(3)
+    a += 1
+    assert b.tolist() == torch.zeros(3).tolist() == [0, 0, 0]
+    out = torch.ones(4)
+    assert torch.arange(4, out=out) is out and torch.arange(4, out=out) is out

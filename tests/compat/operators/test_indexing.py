@@ -161,8 +161,8 @@ def test_parts_of_a_view_with_other_rows_than_its_buffer(index):
 def test_subscripts_that_are_no_plain_part():
     x, a = torch.arange(12.0).view(3, 4), np.arange(12.0).reshape(3, 4)
     for index in [
-        (slice(None), slice(None)), (..., ), (..., 1), (1, ...), (slice(0, 9), -1), (slice(-2, None), slice(None, None, 2)),
-        (True, 1), (None, 1), (slice(2, 1), 0), (np.int64(1), 2),
+        (slice(None), slice(None)), (...,), (..., 1), (1, ...), (slice(0, 9), -1),
+        (slice(-2, None), slice(None, None, 2)), (True, 1), (None, 1), (slice(2, 1), 0), (np.int64(1), 2),
     ]:  # fmt: skip
         assert (x[index].numpy() == a[index]).all() and x[index].shape == a[index].shape, index
     for index in [(3, 0), (0, 0, 0), (0, 0, 0, ...), (..., 0, 0, 0), (0, -5)]:
