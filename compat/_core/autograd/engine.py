@@ -10,7 +10,6 @@ import heapq
 import itertools
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -178,8 +177,11 @@ class _Task:
             grads = self.arrived.pop(node)
             mode.node = node
             try:
-                with nullcontext() if mode.observer is None else mode.observer(_EVALUATE + node.name(), grads):
+                if mode.observer is None:
                     results = self.step(node, grads)
+                else:
+                    with mode.observer(_EVALUATE + node.name(), grads):
+                        results = self.step(node, grads)
             except Exception:
                 if mode.anomaly:
                     warn_with_stack(node)

@@ -373,15 +373,17 @@ def storage_over(array: np.ndarray, dtype: Dtype) -> tuple[UntypedStorage, Layou
         array: with strides that are not negative and multiples of its item size.
         dtype: of its elements.
     """
-    stride = tuple(s // array.itemsize for s in array.strides)
+    stride = tuple([s // array.itemsize for s in array.strides])
     array = np.asarray(array)[...]
     if not array.size:
         base = Base((0,), dtype)
         return UntypedStorage(runtime.from_numpy(array.reshape(-1)), base), layout_of(base, array.shape, stride, 0)
     if is_dense(array.shape, stride):
-        order = sorted(range(array.ndim), key=lambda d: -stride[d] if array.shape[d] > 1 else 0)
         layout = dense_layout(array.shape, stride, dtype)
-        memory = array.transpose(order).reshape(layout.base.shape)
+        memory = array
+        if not layout.contiguous:
+            memory = array.transpose(sorted(range(array.ndim), key=lambda d: -stride[d] if array.shape[d] > 1 else 0))
+        memory = memory.reshape(layout.base.shape)
     else:
         span = room(array.shape, stride)
         memory = np.lib.stride_tricks.as_strided(array, (span,), (array.itemsize,), writeable=array.flags.writeable)

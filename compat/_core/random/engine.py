@@ -92,7 +92,7 @@ class Engine:
     next_float_normal: float | None
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
-        self._bits = np.random.MT19937(_Unseeded())
+        self._bits = np.random.MT19937(_Unseeded())  # type: ignore[arg-type]  # any ISeedSequence
         self._stream = np.random.RandomState(self._bits)  # seeds it as PyTorch does, and has its state
         self.seed(seed)
 

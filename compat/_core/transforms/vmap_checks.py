@@ -52,6 +52,8 @@ def inmost(x: Any) -> Any:
 def followers(x: Any) -> list[Level]:
     """The transforms of ``torch.func`` that trace a value, innermost first."""
     found: list[Level] = []
+    if not state.levels:
+        return found
     while isinstance(x, TRACED):
         found += [entered for entered in state.levels if entered.interpreter is x.interpreter]
         x = wrapped(x)

@@ -120,7 +120,7 @@ def _cast(array: np.ndarray, dtype: Dtype) -> np.ndarray:
 
 def reject_negative_strides(array: np.ndarray) -> None:
     """Checks that no stride of an array is negative: tensors do not support negative strides."""
-    if any(s < 0 for s in array.strides):
+    if min(array.strides, default=0) < 0:
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
             "currently supported. "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import cache
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -155,6 +156,12 @@ def _cast(value: int, dtype: np.dtype) -> int:
     return int(result) if math.isfinite(result) and abs(result) < 2.0**63 else _LOWEST
 
 
+@cache
+def _limits(dtype: np.dtype) -> tuple[int, int]:
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
 def _check_span(low: int, last: int, dtype: np.dtype) -> None:
     """Checks that both ends are values of ``dtype``; warns for a floating dtype outside of its exact integers."""
     if dtype in FLOATS:
@@ -162,7 +169,7 @@ def _check_span(low: int, last: int, dtype: np.dtype) -> None:
     elif dtype == _UINT64:
         lowest, highest = 0, _HIGHEST
     elif dtype in SIGNED | UNSIGNED or dtype == _BOOL:
-        lowest, highest = (0, 1) if dtype == _BOOL else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        lowest, highest = (0, 1) if dtype == _BOOL else _limits(dtype)
     else:
         raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
     ends = (("from", low), ("to - 1", last))

@@ -87,7 +87,9 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
                 "to host memory first."
             )
         if mode.grad and (
-            self.requires_grad or any(f.kind == "grad" for f in vmap_checks.followers(self._storage_.buffer))
+            self.requires_grad
+            # Reading the buffer compares it with the memory that earlier arrays share.
+            or (layout.base.traced and any(f.kind == "grad" for f in vmap_checks.followers(self._storage_.buffer)))
         ):
             message = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             raise explained(RuntimeError(message), "numpy-of-graph")

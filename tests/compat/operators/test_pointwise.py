@@ -412,3 +412,12 @@ def test_a_zero_dimensional_weight_of_lerp_may_have_any_dtype(dtype):
     assert x.grad.tolist() == [1.0, 1.0]
     with pytest.raises(RuntimeError, match="expected dtype float for `weight`"):
         x.lerp(x + 1, torch.ones(2, dtype=dtype))
+
+
+def test_equal_of_known_and_of_recorded_values():
+    x = torch.tensor([1.0, float("nan")])
+    assert not torch.equal(x, x) and not torch.equal(x + 0, x + 0)
+    y = torch.arange(6.0).view(2, 3)
+    assert torch.equal(y, y * 1) and torch.equal(y.T, y.T.clone()) and not torch.equal(y, y.T)
+    assert torch.equal(torch.tensor([1, 2]), torch.tensor([1.0, 2.0]))
+    assert torch.equal(y.conj(), y) and torch.equal(torch.tensor([1j]).conj(), torch.tensor([-1j]))
