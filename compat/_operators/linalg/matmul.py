@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -10,7 +11,7 @@ from compat._core.memory.strides import broadcast_size
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Dtypes
 from compat._core.operators.op import aten
-from compat._core.operators.opmath import product_of_eights
+from compat._core.operators.opmath import EIGHTS, in_single
 from compat._core.operators.out import of_dtype, resize
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
@@ -39,13 +40,15 @@ from funcgrad.primitives.reductions import reduce_sum
 
 # ---------------------------------------------------------------- helpers
 
+_float8_in_single = partial(in_single, kinds=EIGHTS)
 
-@product_of_eights
+
+@_float8_in_single
 def _matrix_product(x: Any, y: Any, product: Any = contract) -> Any:
     return product(x, y, contract=((1,), (0,)), batch=((), ()))
 
 
-@product_of_eights
+@_float8_in_single
 def _batched_product(x: Any, y: Any, product: Any = contract) -> Any:
     return product(x, y, contract=((2,), (1,)), batch=((0,), (0,)))
 

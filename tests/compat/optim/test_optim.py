@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import compat as torch
-from compat._core.operators import multi_tensor
+from compat._operators.tensor import multi_tensor
 from funcgrad.core.caching import Cache
 from funcgrad.runtime.deferred import settings
 from tests.compat.scripts import assert_same, cases, observe
