@@ -363,7 +363,7 @@ class Op(OperatorBase):
             call.inputs,
             node=self.asks[1] if self.asks is not None and raw[self.asks[0]] else self.node,
             strides=self._strides(call),
-            edges=call.edges,
+            with_edges=call.edges,
             saveable=self._saveable(call),
             stated=call.stated if self.stated is not None else None,
             absent=self.absent,
