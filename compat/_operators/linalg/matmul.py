@@ -220,10 +220,6 @@ def _check_mv(input: Tensor, vec: Tensor) -> None:
     _check_not_bool("addmv_impl_cpu", input)
 
 
-def _matrix_vector(m: Any, v: Any, product: Any = contract) -> Any:
-    return product(m, v, contract=((1,), (0,)), batch=((), ()))
-
-
 @aten("mv(Tensor self, Tensor vec) -> Tensor", node="MvBackward0", saves="self vec", check=_check_mv)
 def mv(input, vec):
     """The product of a matrix and a vector.
@@ -239,7 +235,7 @@ def mv(input, vec):
         >>> torch.mv(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 1]))
         tensor([3, 7])
     """
-    return _matrix_vector(input, vec)
+    return _matrix_product(input, vec)
 
 
 def _check_addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1) -> None:
@@ -273,7 +269,7 @@ def addmv(input, mat, vec, *, beta, alpha):
         >>> torch.addmv(torch.ones(2), torch.ones(2, 3), torch.ones(3))
         tensor([4., 4.])
     """
-    return combined(_matrix_vector, 1, scaled(beta, input), alpha, mat, vec, round_alpha=True)
+    return combined(_matrix_product, 1, scaled(beta, input), alpha, mat, vec, round_alpha=True)
 
 
 def _check_addr(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha: Any = 1) -> None:
