@@ -6,8 +6,6 @@ from types import ModuleType
 from typing import Any
 
 from compat._absent import answering
-from compat._core.dispatch.dispatch_keys import DispatchKey, DispatchKeySet
-from compat._core.dispatch.dispatch_keys import ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
 from compat._core.memory.storage import StorageBase
 from compat._core.random.generator import Generator
 from compat._core.tensor.registry import exposed, names_of
@@ -22,6 +20,8 @@ from compat._core.tensor.torch_function import (
 from compat._core.transforms import level_stack
 from compat._core.transforms.grad_mode import is_grad_enabled
 from compat._core.types.device import device
+from compat._dispatch_keys import DispatchKey, DispatchKeySet
+from compat._dispatch_keys import ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
 from compat._functorch.vmap import _add_batch_dim, _remove_batch_dim
 from compat._serialization.zip_reader import PyTorchFileReader
 from compat._serialization.zip_writer import PyTorchFileWriter

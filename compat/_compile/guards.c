@@ -108,10 +108,7 @@ static PyObject *bind(PyObject *module, PyObject *given) {
   Py_RETURN_NONE;
 }
 
-static PyMethodDef methods[] = {{"bind", bind, METH_O, NULL},
-                                {"holds", (PyCFunction)(void (*)(void))holds, METH_FASTCALL, NULL},
-                                {NULL}};
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "guards", NULL, -1, methods};
+MODULE("guards", BIND, FAST("holds", holds));
 
 PyMODINIT_FUNC PyInit_guards(void) {
   const Name names[] = {{&n_meta, "_autograd_state_"}, {&n_grad, "grad"}};

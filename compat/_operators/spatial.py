@@ -41,6 +41,12 @@ def format_strides(layout: Layout | None, size: Sequence[int]) -> Ints | None:
     return None
 
 
+def in_format_of_input(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+    """The strides of results that keep the memory format of the operand ``input``, a rule for ``layout`` of rows."""
+    input = given["input"]
+    return [format_strides(input, t.shape) if t.ndim == len(input.size) else None for t in types]
+
+
 def by(sizes: Sequence[int]) -> str:
     """The text ``1x2x3`` of a size."""
     return "x".join(map(str, sizes))

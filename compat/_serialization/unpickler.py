@@ -21,7 +21,7 @@ import numpy as np
 from compat._core.dispatch.wrapper_subclass import rebuild
 from compat._core.memory.numpy_storage import storage_over
 from compat._core.memory.storage import new_storage, unknown_storage
-from compat._core.memory.strides import Base, checked_place, contiguous_strides, layout_of
+from compat._core.memory.strides import Base, contiguous_strides, layout_of
 from compat._core.memory.typed_storage import TypedStorage
 from compat._core.tensor.autograd_state import SHARED
 from compat._core.tensor.registry import names_of
@@ -57,6 +57,7 @@ from compat._serialization.pickler import (
     address,
     ours,
 )  # fmt: skip
+from compat._serialization.places import checked_place
 from compat._serialization.skipping import fake_mode
 from compat.nn.parameter import Parameter
 from compat.storage import UntypedStorage

@@ -15,7 +15,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from compat._core.dispatch.dispatch_keys import layers
 from compat._core.dispatch.dispatcher import Call, Function, add_layer, dispatch
 from compat._core.pytree.trees import tree_map
 from compat._core.schema.autocast_rules import RULES, rule_of
@@ -25,6 +24,7 @@ from compat._core.transforms.grad_mode import mode
 from compat._core.types.dtype import bfloat16, float16, float32, float64
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.type_promotion import promote_types
+from compat._dispatch_keys import layers
 
 
 class _State(threading.local):

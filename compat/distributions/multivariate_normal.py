@@ -42,7 +42,39 @@ def precision_to_scale_tril(precision: Any) -> Any:
 _precision_to_scale_tril = precision_to_scale_tril  # PyTorch's name, which packages import
 
 
-class MultivariateNormal(Distribution):
+class OfMatrix(Distribution):
+    """A distribution with a covariance: given by itself, by its inverse, or by its Cholesky factor."""
+
+    _matrix_constraints_: ClassVar[Any] = {
+        "covariance_matrix": constraints.positive_definite,
+        "precision_matrix": constraints.positive_definite,
+        "scale_tril": constraints.lower_cholesky,
+    }
+    _keeps_ = ("_unbroadcasted_scale_tril",)
+    _unbroadcasted_scale_tril: Any
+
+    @staticmethod
+    def _given_(error: type[Exception], **matrices: Any) -> tuple[str, Any]:
+        """The name and value of the one matrix that is given."""
+        given = [(name, matrix) for name, matrix in matrices.items() if matrix is not None]
+        if len(given) != 1:
+            raise error("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
+        return given[0]
+
+    def _matrix_(self, found: Any) -> Any:
+        return found.expand((*self._batch_shape, *found.shape[-2:]))
+
+    @lazy_property
+    def scale_tril(self) -> Any:
+        return self._matrix_(self._unbroadcasted_scale_tril)
+
+    @lazy_property
+    def covariance_matrix(self) -> Any:
+        factor = self._unbroadcasted_scale_tril
+        return self._matrix_(factor @ factor.mT)
+
+
+class MultivariateNormal(OfMatrix):
     """The multivariate normal distribution.
 
     Args:
@@ -61,14 +93,11 @@ class MultivariateNormal(Distribution):
 
     arg_constraints: ClassVar[Any] = {
         "loc": constraints.real_vector,
-        "covariance_matrix": constraints.positive_definite,
-        "precision_matrix": constraints.positive_definite,
-        "scale_tril": constraints.lower_cholesky,
+        **OfMatrix._matrix_constraints_,
     }
     support = constraints.real_vector
     has_rsample = True
     _expands_ = ("loc", "covariance_matrix", "scale_tril", "precision_matrix")
-    _keeps_ = ("_unbroadcasted_scale_tril",)
 
     def __init__(
         self,
@@ -80,11 +109,8 @@ class MultivariateNormal(Distribution):
     ):
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        matrices = dict(covariance_matrix=covariance_matrix, scale_tril=scale_tril, precision_matrix=precision_matrix)
-        given = {name: matrix for name, matrix in matrices.items() if matrix is not None}
-        if len(given) != 1:
-            raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
-        ((name, matrix),) = given.items()
+        matrices = dict(covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril)
+        name, matrix = self._given_(ValueError, **matrices)
         if matrix.dim() < 2:
             raise ValueError(f"{name} must be at least two-dimensional, with optional leading batch dimensions")
         batch_shape = torch.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
@@ -92,18 +118,6 @@ class MultivariateNormal(Distribution):
         self.loc = loc.expand((*batch_shape, -1))
         super().__init__(batch_shape, self.loc.shape[-1:], validate_args=validate_args)
         self._unbroadcasted_scale_tril = scale_tril_of(name, matrix)
-
-    def _matrix_(self, found: Any) -> Any:
-        return found.expand(self._batch_shape + self._event_shape + self._event_shape)
-
-    @lazy_property
-    def scale_tril(self) -> Any:
-        return self._matrix_(self._unbroadcasted_scale_tril)
-
-    @lazy_property
-    def covariance_matrix(self) -> Any:
-        factor = self._unbroadcasted_scale_tril
-        return self._matrix_(torch.matmul(factor, factor.mT))
 
     @lazy_property
     def precision_matrix(self) -> Any:

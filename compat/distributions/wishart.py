@@ -11,7 +11,7 @@ from compat._core.types.errors import warn
 from compat.distributions import constraints
 from compat.distributions.chi2 import Chi2
 from compat.distributions.exp_family import ExponentialFamily
-from compat.distributions.multivariate_normal import half_logdet, scale_tril_of
+from compat.distributions.multivariate_normal import OfMatrix, half_logdet, scale_tril_of
 from compat.distributions.utils import formula, lazy_property
 
 __all__ = ["Wishart"]
@@ -22,7 +22,7 @@ def _mvdigamma(x: Any, p: int) -> Any:
     return torch.digamma(x.unsqueeze(-1) - torch.arange(p, dtype=x.dtype, device=x.device) / 2).sum(-1)
 
 
-class Wishart(ExponentialFamily):
+class Wishart(OfMatrix, ExponentialFamily):
     """The sum of ``df`` products ``v @ v.T`` of normal vectors.
 
     Drawn by Bartlett's decomposition.
@@ -47,7 +47,6 @@ class Wishart(ExponentialFamily):
     has_rsample = True
     _mean_carrier_measure = 0
     _expands_ = ("df", "covariance_matrix", "scale_tril", "precision_matrix", "_dist_chi2")
-    _keeps_ = ("_unbroadcasted_scale_tril",)
 
     def __init__(
         self,
@@ -58,10 +57,7 @@ class Wishart(ExponentialFamily):
         validate_args: bool | None = None,
     ):
         matrices = dict(covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril)
-        given = {name: matrix for name, matrix in matrices.items() if matrix is not None}
-        if len(given) != 1:
-            raise AssertionError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
-        ((name, matrix),) = given.items()
+        name, matrix = self._given_(AssertionError, **matrices)
         if matrix.dim() < 2:
             raise ValueError("scale_tril must be at least two-dimensional, with optional leading batch dimensions")
         count = torch.tensor(df, dtype=matrix.dtype, device=matrix.device) if isinstance(df, Number) else df
@@ -80,24 +76,7 @@ class Wishart(ExponentialFamily):
 
     @property
     def arg_constraints(self) -> Any:
-        return {
-            "covariance_matrix": constraints.positive_definite,
-            "precision_matrix": constraints.positive_definite,
-            "scale_tril": constraints.lower_cholesky,
-            "df": constraints.greater_than(self.event_shape[-1] - 1),
-        }
-
-    def _matrix_(self, found: Any) -> Any:
-        return found.expand(self._batch_shape + self._event_shape)
-
-    @lazy_property
-    def scale_tril(self) -> Any:
-        return self._matrix_(self._unbroadcasted_scale_tril)
-
-    @lazy_property
-    def covariance_matrix(self) -> Any:
-        factor = self._unbroadcasted_scale_tril
-        return self._matrix_(factor @ factor.mT)
+        return {**self._matrix_constraints_, "df": constraints.greater_than(self.event_shape[-1] - 1)}
 
     @lazy_property
     def precision_matrix(self) -> Any:

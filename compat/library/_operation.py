@@ -13,7 +13,6 @@ from contextlib import suppress
 from typing import Any
 
 import compat.library._fallback as _fallback
-from compat._core.dispatch.dispatch_keys import is_on
 from compat._core.dispatch.overloads import OpOverload, OpOverloadPacket, Packet, namespace
 from compat._core.dispatch.overrides import Declined, answer, answer_of_mode, around, owners, state
 from compat._core.memory.meta import NO_KERNEL
@@ -25,6 +24,7 @@ from compat._core.tensor.tracing import tensors_in
 from compat._core.transforms.grad_mode import mode
 from compat._core.transforms.level_stack import state as transforms
 from compat._core.types.device import device
+from compat._dispatch_keys import is_on
 from compat.autograd.function import Function
 from compat.autograd.graph import increment_version
 from funcgrad.runtime import opaque

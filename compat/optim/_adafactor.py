@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from operator import ge, le
 from typing import Any, NamedTuple
 
-from compat._core.operators.multi_tensor import Job
 from compat._core.tensor.tensor import Tensor
 from compat._operators.create.factories import zeros_like
 from compat._operators.pointwise.declare import as_dtype_of
+from compat._operators.tensor.multi_tensor import Job
 from compat.optim._arithmetic import wide
 from compat.optim._stateful import count_in_tensors
 from compat.optim.optimizer import Group, MultiTensorOptimizer, check_single, is_zero, number_of, number_tensor

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from compat._core.operators.multi_tensor import Job
 from compat._core.tensor.tensor import Tensor
 from compat._operators.create.factories import zeros_like
 from compat._operators.pointwise.declare import as_dtype_of
+from compat._operators.tensor.multi_tensor import Job
 from compat.optim.optimizer import Group, MultiTensorOptimizer, check_single, number_of
 from funcgrad import numpy as np
 from funcgrad.core.dtypes import bfloat16, float32

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, Signature
 from typing import Any, NamedTuple
 
-from compat._core.operators.multi_tensor import Job, write_recorded, write_together
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import enable_grad, no_grad
 from compat._operators.create.factories import zeros_like
 from compat._operators.pointwise.declare import as_dtype_of
+from compat._operators.tensor.multi_tensor import Job, write_recorded, write_together
 from compat.optim._arithmetic import regularized
 from compat.optim.optimizer import Group, MultiTensorOptimizer, is_zero, number_of, number_tensor, real_rows
 

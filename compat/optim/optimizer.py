@@ -9,13 +9,13 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any, TypeAlias
 
-from compat._core.operators.multi_tensor import Job, write_recorded, write_together
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import enable_grad, mode, no_grad
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import warn
 from compat._core.types.removable_handle import RemovableHandle
 from compat._operators.create.factories import full
+from compat._operators.tensor.multi_tensor import Job, write_recorded, write_together
 from compat._operators.view.complex_views import view_as_real
 from compat.nn.modules.module import clear_grad
 from compat.nn.modules.utils import typename

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from compat._core.operators.multi_tensor import Job
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
 from compat._operators.create.factories import zeros_like
 from compat._operators.pointwise.declare import as_dtype_of
+from compat._operators.tensor.multi_tensor import Job
 from compat.optim._arithmetic import regularized
 from compat.optim._stateful import write_jobs
 from compat.optim.optimizer import (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat._core.operators.multi_tensor import Job
 from compat._core.transforms.grad_mode import no_grad
 from compat._operators.create.factories import zeros_like
 from compat._operators.sparse.conversion import sparse_coo_tensor
+from compat._operators.tensor.multi_tensor import Job
 from compat.optim.adam import check_moments
 from compat.optim.optimizer import Group, MultiTensorOptimizer, check_setting, check_single
 

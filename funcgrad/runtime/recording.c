@@ -113,8 +113,6 @@ static PyObject *bind(PyObject *module, PyObject *given) {
   Py_RETURN_NONE;
 }
 
-static PyMethodDef methods[] = {
-    {"bind", bind, METH_O, NULL}, {"gather", (PyCFunction)(void (*)(void))gather, METH_FASTCALL, NULL}, {NULL}};
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "recording", NULL, -1, methods};
+MODULE("recording", BIND, FAST("gather", gather));
 
 PyMODINIT_FUNC PyInit_recording(void) { return PyModule_Create(&module); }

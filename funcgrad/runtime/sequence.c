@@ -288,8 +288,6 @@ static PyObject *bind(PyObject *module, PyObject *given) {
   Py_RETURN_NONE;
 }
 
-static PyMethodDef methods[] = {
-    {"bind", bind, METH_O, NULL}, {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, NULL}, {NULL}};
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "sequence", NULL, -1, methods};
+MODULE("sequence", BIND, FAST("run", run));
 
 PyMODINIT_FUNC PyInit_sequence(void) { return PyModule_Create(&module); }

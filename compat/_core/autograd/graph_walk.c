@@ -410,11 +410,7 @@ static PyObject *bind(PyObject *module, PyObject *given) {
   Py_RETURN_NONE;
 }
 
-static PyMethodDef methods[] = {{"bind", bind, METH_O, NULL},
-                                {"reachable", reachable_from, METH_O, NULL},
-                                {"structure", (PyCFunction)(void (*)(void))structure_of, METH_FASTCALL, NULL},
-                                {NULL}};
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "graph_walk", NULL, -1, methods};
+MODULE("graph_walk", BIND, {"reachable", reachable_from, METH_O, NULL}, FAST("structure", structure_of));
 
 PyMODINIT_FUNC PyInit_graph_walk(void) {
   const Name names[] = {{&n_edges, "_edges"}, {&n_sequence, "_sequence"}, {&n_swept, "swept"}, {&n_saves, "saves"},

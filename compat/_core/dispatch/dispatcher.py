@@ -136,7 +136,7 @@ def dispatch(call: Call, place: int = 0) -> Any:
 operators: list[Any] = []
 #: Overrides by modes, subclasses and layouts of programs without a declaration: of a kernel, such as a derivative
 #: (``compat._core.operators.kernel``), returning None to decline; and of an optimizer's jobs, returning those that they
-#: leave (``compat._core.operators.multi_tensor``).
+#: leave (``compat._operators.tensor.multi_tensor``).
 kernel_overrides: list[Callable[[Any, Sequence[Any]], Sequence[Any] | None]] = []
 job_overrides: list[Callable[[Sequence[Any], Callable[[Sequence[Any]], None]], Sequence[Any]]] = []
 

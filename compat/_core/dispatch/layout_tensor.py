@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Self
 
 from compat._core.autograd.callback_node import without_recording
 from compat._core.autograd.rebase_history import check_recorded
+from compat._core.dispatch.dispatch_mode import overload_called
 from compat._core.dispatch.dispatched_duals import NoMemory
 from compat._core.dispatch.dispatcher import LIKE, Call, Function, add_layer, kernel_overrides
-from compat._core.dispatch.overloads import overload_of
 from compat._core.dispatch.overrides import OverriddenLayout, overridden_layout
 from compat._core.memory.meta import unknown
 from compat._core.memory.strides import Base, Layout, layout_of
@@ -206,9 +206,7 @@ def rules_of(*classes: type[LayoutTensor]) -> Any:
 
 def operation(call: Call) -> str:
     """The name of a call's operation in PyTorch's errors: ``aten::sum.dim_IntList``."""
-    given = call.operator.by_name(call.args, call.named)
-    name = str(overload_of(call.operator.name, call.inplace, given, call.out is not None))
-    return name.replace(".", "::", 1).removesuffix(".default")
+    return str(overload_called(call)).replace(".", "::", 1).removesuffix(".default")
 
 
 def class_among(values: Any) -> type[LayoutTensor] | None:

@@ -121,14 +121,8 @@ static PyObject *bind(PyObject *module, PyObject *given) {
   Py_RETURN_NONE;
 }
 
-static PyMethodDef methods[] = {{"bind", bind, METH_O, NULL},
-                                {"exchange", (PyCFunction)(void (*)(void))exchange, METH_FASTCALL, NULL},
-                                {"exchange_all", (PyCFunction)(void (*)(void))exchange_all, METH_FASTCALL, NULL},
-                                {"swap", (PyCFunction)(void (*)(void))swap, METH_FASTCALL, NULL},
-                                {"turn", (PyCFunction)(void (*)(void))turn, METH_FASTCALL, NULL},
-                                {"bump", bump, METH_O, NULL},
-                                {NULL}};
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "exchange", NULL, -1, methods};
+MODULE("exchange", BIND, FAST("exchange", exchange), FAST("exchange_all", exchange_all), FAST("swap", swap),
+       FAST("turn", turn), {"bump", bump, METH_O, NULL});
 
 PyMODINIT_FUNC PyInit_exchange(void) {
   n_version = PyUnicode_InternFromString("version");

@@ -7,7 +7,7 @@ in turn.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from operator import and_
 from typing import Any
 
@@ -60,7 +60,7 @@ class Kernel:
         inputs: the names of the inputs.
         node: the class of its nodes; None if it has no derivative.
         strides: the strides of the results: ``(kinds, types) -> strides per result``, None for row-major.
-        edges: the inputs for which a node has an edge.
+        with_edges: the inputs for which a node has an edge; None for all.
         saveable: names of the inputs and results (``result0``, ...) that backward may use; None for any input.
         stated: an explicit backward formula: ``(inputs, results, cotangents) -> gradient per input``.
         absent: the numbers of the results whose missing cotangent is None in the backward formula.
@@ -80,7 +80,7 @@ class Kernel:
     _: KW_ONLY
     node: Any = None
     strides: Callable[[Sequence[Kind], Sequence[ArrayType]], Sequence[Any]] | None = None
-    edges: Sequence[int] = None  # type: ignore[assignment]
+    with_edges: InitVar[Sequence[int] | None] = None
     saveable: frozenset[str] | None = None
     stated: Callable[..., Sequence[Any]] | None = None
     absent: frozenset[int] = frozenset()
@@ -91,14 +91,15 @@ class Kernel:
     strict: bool = False
     formula: bool = False
     fits: Mapping[str, Rule] = field(default_factory=dict)
+    edges: tuple[int, ...] = field(init=False)
     #: Whether it has a derivative at all.
     derivable: bool = field(init=False)
     #: Its plans, programs, derivatives and backward kernels.
     made: Cache[tuple, Any] = field(init=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, with_edges: Sequence[int] | None) -> None:
         self.derivable = self.node is not Underivable
-        self.edges = tuple(range(len(self.inputs)) if self.edges is None else self.edges)
+        self.edges = tuple(range(len(self.inputs)) if with_edges is None else with_edges)
         self.made = Cache(_MADE)
 
     def call(self, values: Sequence[Any]) -> Sequence[Tensor]:

@@ -83,7 +83,7 @@ from compat._core.operators.op_node import (
     uint64,
     with_first_gradient,
 )
-from compat._core.operators.operator_base import CALLS, OperatorBase, addresses
+from compat._core.operators.operator_base import CALLS, Entry, OperatorBase, addresses
 from compat._core.operators.out import into_out
 from compat._core.operators.plan import Kind, Plan, type_of_kind
 from compat._core.schema.autocast_rules import RULES
@@ -158,9 +158,9 @@ class Op(OperatorBase):
         self.casts = row.dtypes.promote is not None or row.out == "cast"
         self.takes: Callable[..., None] | None = row.out if callable(row.out) else None
         out = any(n.startswith("torch.") for n in functions) if row.out is None else bool(row.out)
-        self.function = self._entry(self.name, self.miss, self.plans, out, writes=False)
+        self.function = Entry(self, self.name, self.miss, self.plans, out, writes=False).function
         self._publish(self.function, functions)
-        self.inplace = self._entry(f"{self.name}_", self.miss_inplace, self.inplace_plans, out=False, writes=True)
+        self.inplace = Entry(self, f"{name}_", self.miss_inplace, self.inplace_plans, out=False, writes=True).function
         self._publish(self.inplace, inplace)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -363,7 +363,7 @@ class Op(OperatorBase):
             call.inputs,
             node=self.asks[1] if self.asks is not None and raw[self.asks[0]] else self.node,
             strides=self._strides(call),
-            edges=call.edges,
+            with_edges=call.edges,
             saveable=self._saveable(call),
             stated=call.stated if self.stated is not None else None,
             absent=self.absent,

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from compat._core.autograd.node import Node
-from compat._core.autograd.saved_variable import SavedTensor, save, unpack
+from compat._core.autograd.saved_variable import SavedTensor, unpack
 from compat._core.memory.strides import broadcast_size
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
@@ -15,7 +15,7 @@ from compat._core.types.device import CPU, META
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import FREED
 from compat._core.types.size import Size
-from funcgrad.core.caching import Cache, Group, memoized
+from funcgrad.core.caching import Cache, Group
 from funcgrad.core.ir import Program
 
 
@@ -125,36 +125,6 @@ class Underivable(OpNode):
 
 Underivable.__name__ = Underivable.__qualname__ = "NotImplemented"
 Underivable.__module__ = "builtins"
-
-
-def show_given(node: Any, name: str, given: Sequence[Tensor | None]) -> None:
-    """Saves the original arguments of an operation whose program takes converted ones, so that they are attributes of
-    the node and their versions are checked.
-
-    Args:
-        node: the node; others than operations' nodes are unchanged.
-        name: the name of the argument: ``indices``.
-        given: the original tensors, such as masks, which the program takes as positions.
-    """
-    if isinstance(node, OpNode) and node.saved is not None:
-        node.saved = (*node.saved, *map(save, given))
-        kind: Any = type(node)
-        node.__class__ = _showing_given(kind, name, len(given))
-
-
-@memoized("classes of nodes that keep lists", 4096)
-def _showing_given(base: Any, name: str, count: int) -> type[OpNode]:
-    """The class of a node whose last ``count`` saved tensors are the original arguments."""
-
-    def places(node: OpNode) -> range:
-        if node.saved is None:
-            raise RuntimeError(FREED)
-        return range(len(node.saved) - count, len(node.saved))
-
-    shown = lambda node: tuple(node.saved_tensor(i) for i in places(node))
-    raw = lambda node: tuple(SavedTensor._of(node, i) for i in places(node))
-    members = {f"_saved_{name}": property(shown), f"_raw_saved_{name}": property(raw)}
-    return type(base.__name__, (base,), {"__slots__": (), "__module__": "builtins", **members})
 
 
 def with_first_gradient(base: type[OpNode], gradient: Callable[[OpNode, Tensor], Tensor]) -> type[OpNode]:

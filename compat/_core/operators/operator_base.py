@@ -72,19 +72,6 @@ class OperatorBase:
         self.entries: list[Entry] = []
         operators.append(self)
 
-    def _entry(
-        self,
-        name: str,
-        miss: Callable[..., Any],
-        plans: dict,
-        out: bool,
-        writes: bool,
-        words: CallErrors | None = None,
-    ) -> Callable[..., Any]:
-        made = Entry(self, name, miss, plans, out, writes, words)
-        self.entries.append(made)
-        return made.function
-
     def _publish(self, made: Any, names: list[str]) -> None:
         """Publishes an entry function."""
         own, others = of_tensors(names) if made in _entries else ([], names)
@@ -109,7 +96,7 @@ class OperatorBase:
         entered, words = _entries[made], CallErrors(where, self.params)
         place, _, name = where.rpartition(".")
         out = entered.out and not words.method
-        found: Any = self._entry(name, entered.run, entered.plans, out, entered.writes, words)
+        found: Any = Entry(self, name, entered.run, entered.plans, out, entered.writes, words).function
         found.__module__ = "compat" if place in ("torch", "Tensor") else f"compat.{place}"
         found.__name__, found.__qualname__ = name, where if words.method else name
         return found
@@ -181,6 +168,7 @@ class Entry:
         made.__wrapped__ = operator.body  # for ``inspect.getsource``
         self.name, self.function = name, has_call_errors(made)
         _entries[made] = self
+        operator.entries.append(self)
 
     def miss(self, args: list[Any], out: Any = None, named: Any = None) -> Any:
         """Runs a call without a plan, through the layers of the dispatcher."""

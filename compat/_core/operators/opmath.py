@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 from typing import Any
 
@@ -12,18 +12,21 @@ from funcgrad import numpy as np
 from funcgrad.core.tracing import Tracer, type_of
 from funcgrad.primitives import elementwise as e
 
-#: The NumPy dtypes of at most 16 bits.
-HALVES = frozenset((dtype.float16.numpy, dtype.bfloat16.numpy, *(d.numpy for d in dtype.FLOAT8)))
-_EIGHTS = frozenset(d.numpy for d in dtype.FLOAT8)
+#: The NumPy dtypes of 8 bits, and of at most 16 bits.
+EIGHTS = frozenset(d.numpy for d in dtype.FLOAT8)
+HALVES = EIGHTS | {dtype.float16.numpy, dtype.bfloat16.numpy}
 #: The dtype in which these are computed.
 SINGLE: Any = dtype.float32.numpy
 
 
-def in_single(body: Callable[..., Any]) -> Callable[..., Any]:
+def in_single(body: Callable[..., Any], kinds: Collection[Any] = HALVES) -> Callable[..., Any]:
     """The body of an operation, with float16 and bfloat16 operands cast to float32 and the result rounded to their
     dtype.
 
     Otherwise each step of the body would round; a body with one step needs no opmath.
+
+    Args:
+        kinds: the dtypes of operands for which this is done.
 
     Example:
         >>> from compat._core.operators.op import pointwise
@@ -39,7 +42,7 @@ def in_single(body: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(body)
     def widened(*operands: Any, **named: Any) -> Any:
-        kind = next((type_of(x).dtype for x in (*operands, *named.values()) if is_half(x)), None)
+        kind = next((type_of(x).dtype for x in (*operands, *named.values()) if is_half(x, kinds)), None)
         if kind is None:
             return body(*operands, **named)
         result = body(*map(single, operands), **{name: single(x) for name, x in named.items()})
@@ -67,21 +70,9 @@ def scaled(x: Any, number: Any) -> Any:
     return in_single(lambda x: np.multiply(x, e.number(number, x)))(x)
 
 
-def product_of_eights(body: Callable[..., Any]) -> Callable[..., Any]:
-    """The body of a product, with float8 operands multiplied in float32."""
-    widened = in_single(body)
-
-    @wraps(body)
-    def product(*operands: Any, **named: Any) -> Any:
-        eights = any(isinstance(x, Tracer) and type_of(x).dtype in _EIGHTS for x in operands)
-        return (widened if eights else body)(*operands, **named)
-
-    return product
-
-
-def is_half(x: Any) -> bool:
-    """Whether a value is a tracer with a dtype of at most 16 bits."""
-    return isinstance(x, Tracer) and type_of(x).dtype in HALVES
+def is_half(x: Any, kinds: Collection[Any] = HALVES) -> bool:
+    """Whether a value is a tracer with a dtype of at most 16 bits, or with one of ``kinds``."""
+    return isinstance(x, Tracer) and type_of(x).dtype in kinds
 
 
 def single(x: Any) -> Any:

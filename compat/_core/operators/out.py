@@ -8,7 +8,7 @@ from typing import Any
 from compat._core.autograd.forward_ad import is_dual
 from compat._core.config.flags import unset_value
 from compat._core.memory.storage import UntypedStorage
-from compat._core.memory.strides import check_reach, contiguous_strides, layout_of, room
+from compat._core.memory.strides import contiguous_strides, layout_of, room
 from compat._core.operators.inplace import check_memory
 from compat._core.tensor import capture_checks
 from compat._core.tensor.autograd_state import SHARED
@@ -142,15 +142,6 @@ def make_room(
     ratio = dtype.itemsize / storage.base.dtype.itemsize
     if need * ratio > storage.base.numel:
         storage.resize_elements(int(need * ratio), unset_value(dtype) if ratio == 1 else 0)
-
-
-def check_room(storage: UntypedStorage, itemsize: int, size: Sequence[int], stride: Sequence[int], offset: int) -> None:
-    """Checks that elements of ``itemsize`` bytes are inside a storage.
-
-    Raises:
-        RuntimeError: if one is outside.
-    """
-    check_reach(size, stride, offset, itemsize, storage.nbytes())
 
 
 def resize(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...] | None = None) -> None:

@@ -417,8 +417,7 @@ static PyObject *bind(PyObject *module, PyObject *given) {
   Py_RETURN_NONE;
 }
 
-static PyMethodDef methods[] = {{"bind", bind, METH_O, NULL}, {NULL}};
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "runner", NULL, -1, methods};
+MODULE("runner", BIND);
 
 PyMODINIT_FUNC PyInit_runner(void) {
   const Name names[] = {{&n_now, "now"}, {&n_ops, "ops"}, {&n_limit, "limit"}};

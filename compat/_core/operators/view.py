@@ -348,4 +348,5 @@ class ViewPlan:
 
 
 def _view_kernel(op: Any, body: Callable[..., list[Any]], offsets: int) -> Kernel:
-    return Kernel(op.name, body, ["self", *[f"offset{i}" for i in range(offsets)]], node=op.backward_base, edges=(0,))
+    inputs = ["self", *[f"offset{i}" for i in range(offsets)]]
+    return Kernel(op.name, body, inputs, node=op.backward_base, with_edges=(0,))

@@ -24,7 +24,7 @@ from compat._core.operators.entry_function import key_of
 from compat._core.operators.inplace import become
 from compat._core.operators.kernel import KERNELS, Kernel
 from compat._core.operators.op_node import make_node_class, metadata, uint64
-from compat._core.operators.operator_base import OperatorBase, addresses
+from compat._core.operators.operator_base import Entry, OperatorBase, addresses
 from compat._core.operators.view import Geometry, ViewNode, ViewPlan, geometry_of
 from compat._core.schema.overload import carry, overloads_of
 from compat._core.schema.parameter import Param
@@ -99,7 +99,7 @@ class ViewOp(OperatorBase):
         self.inplace_node = make_node_class(row.inplace_node or row.node, shown, ViewNode)
         #: Only its name is used: for the nodes of the backward's own backward.
         self.backward_base = make_node_class(row.node, {})
-        self.function = self._entry(self.name, self.miss, self.plans, out=False, writes=False)
+        self.function = Entry(self, self.name, self.miss, self.plans, out=False, writes=False).function
         if row.through_storage:
             self.function = _by_memory(self.function)
         if row.inside is not None:

@@ -193,8 +193,7 @@ static PyObject *bind(PyObject *module, PyObject *given) {
   Py_RETURN_NONE;
 }
 
-static PyMethodDef methods[] = {{"bind", bind, METH_O, NULL}, {NULL}};
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "view_runner", NULL, -1, methods};
+MODULE("view_runner", BIND);
 
 PyMODINIT_FUNC PyInit_view_runner(void) {
   if (intern_tensor_names() < 0 || intern_node_names() < 0) return NULL;

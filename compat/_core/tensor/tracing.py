@@ -7,7 +7,7 @@ from typing import Any
 
 from compat._core.memory import strided_access
 from compat._core.memory.meta import Unknown
-from compat._core.memory.strides import Base, contiguous_layout, layout_of
+from compat._core.memory.strides import contiguous_layout
 from compat._core.pytree.trees import tree_leaves
 from compat._core.tensor.tensor import Tensor, from_buffer, refresh
 from compat._core.transforms import level_stack, vmap_checks
@@ -16,7 +16,6 @@ from compat._core.types import dtype
 from compat._core.types.device import META, device_of
 from funcgrad import runtime
 from funcgrad.core.tracing import Interpreter, JaxArray, Tracer, type_of
-from funcgrad.primitives.shape import broadcast
 
 
 class TensorTracer(Tracer):
@@ -126,18 +125,3 @@ def outside(x: Any) -> Any:
     while isinstance(x, Tracer) and not x.interpreter.alive:
         x = x.underlying()
     return x
-
-
-def batched_like(made: Tensor, source: Tensor) -> Tensor:
-    """A new tensor, batched as ``source`` is, so that batched values can be written into it."""
-    if not source._storage_.base.traced or made._storage_.base.traced:
-        return made
-    over = vmap_checks.maps(source._storage_.buffer)[::-1]
-    if not over:
-        return made
-    x, base = runtime.ready(made._storage_.buffer), made._layout_.base
-    sizes = tuple(interpreter.size for interpreter in over)
-    dims = tuple(range(len(sizes), len(sizes) + len(base.shape)))
-    x = vmap_checks.spread(over, broadcast(x, shape=(*sizes, *base.shape), dims=dims))
-    layout = layout_of(Base(base.shape, base.dtype, True), made._layout_.size, made._layout_.stride, 0)
-    return from_buffer(x, layout)

@@ -24,7 +24,7 @@ from compat._core.memory.strides import (
 from compat._core.operators.composite import OPTIONS, composite
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, from_buffer, wrap
-from compat._core.tensor.tracing import batched_like
+from compat._core.transforms import vmap_checks
 from compat._core.types import dtype as dtypes
 from compat._core.types.device import CPU, META, available, on, place
 from compat._core.types.device import device as Device
@@ -45,6 +45,7 @@ from compat._operators.create.recall import recalled
 from funcgrad import runtime
 from funcgrad.core.dtypes import as_float8
 from funcgrad.core.errors import explained
+from funcgrad.primitives.shape import broadcast
 
 # ---------------------------------------------------------------- shared parts
 
@@ -432,6 +433,21 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
 # ---------------------------------------------------------------- like another tensor
 
 
+def _batched_like(made: Tensor, source: Tensor) -> Tensor:
+    """A new tensor, batched as ``source`` is, so that batched values can be written into it."""
+    if not source._storage_.base.traced or made._storage_.base.traced:
+        return made
+    over = vmap_checks.maps(source._storage_.buffer)[::-1]
+    if not over:
+        return made
+    x, base = runtime.ready(made._storage_.buffer), made._layout_.base
+    sizes = tuple(interpreter.size for interpreter in over)
+    dims = tuple(range(len(sizes), len(sizes) + len(base.shape)))
+    x = vmap_checks.spread(over, broadcast(x, shape=(*sizes, *base.shape), dims=dims))
+    layout = layout_of(Base(base.shape, base.dtype, True), made._layout_.size, made._layout_.stride, 0)
+    return from_buffer(x, layout)
+
+
 def _declare_like(name: str, value: Any, contents: str) -> Any:
     def make(
         input: Tensor,
@@ -493,7 +509,7 @@ def _filled_like(input: Tensor, value: Any, dtype: Dtype, device: Any, memory_fo
     where = input.device if device is None else available(device)
     size = tuple(input.shape)
     layout = dense_layout(size, format_strides(size, input.stride(), memory_format), dtype, device=where)
-    return batched_like(_of_value(layout, value), input)
+    return _batched_like(_of_value(layout, value), input)
 
 
 zeros_like = _declare_like("zeros_like", 0, "zeros")
@@ -508,7 +524,7 @@ def _declare_new(name: str, value: Any, contents: str) -> None:
             return without_elements(name, layout, sizes, dtype or self.dtype, device, requires_grad)
         where = self.device if device is None else available(device)
         made = constant(sizes, value, dtypes.wanted(name, dtype) or self.dtype, False, where)
-        return with_grad(batched_like(made, self), requires_grad)
+        return with_grad(_batched_like(made, self), requires_grad)
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"A tensor of {contents}, of the dtype of this tensor."
@@ -528,7 +544,7 @@ _declare_new("new_empty", UNSET, _UNINITIALIZED)
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, **more):
     """A tensor filled with one value, of the dtype of this tensor."""
     made = full(size, fill_value, dtype=dtype or self.dtype, device=self.device if device is None else device)
-    return with_grad(batched_like(made, self), requires_grad)
+    return with_grad(_batched_like(made, self), requires_grad)
 
 
 @composite(
@@ -538,4 +554,4 @@ def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=F
 def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=False, **more):
     """A tensor of given strides, of the dtype of this tensor."""
     made = empty_strided(size, stride, dtype=dtype or self.dtype, device=self.device if device is None else device)
-    return with_grad(batched_like(made, self), requires_grad)
+    return with_grad(_batched_like(made, self), requires_grad)

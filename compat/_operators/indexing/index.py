@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from compat._core.autograd.rebase_history import check_recorded
+from compat._core.autograd.saved_variable import SavedTensor, save
 from compat._core.memory.strides import broadcast_size, contiguous_strides, elementwise_strides
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Overlap
 from compat._core.operators.op import aten
-from compat._core.operators.op_node import show_given
+from compat._core.operators.op_node import OpNode
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor, sync
 from compat._core.transforms.grad_mode import mode
 from compat._core.types import dtype as dtypes
-from compat._core.types.errors import size_text
+from compat._core.types.errors import FREED, size_text
 from compat._operators.indexing.indices import (
     MASK_DTYPES,
     check_indices,
@@ -27,6 +28,7 @@ from compat._operators.indexing.indices import (
 )
 from compat._operators.overlapping import write_places
 from funcgrad import numpy as np
+from funcgrad.core.caching import memoized
 
 
 def _index_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
@@ -57,6 +59,30 @@ def index_positions(input, indices):
     return np.at(input)[index_key(indices)].get()
 
 
+def _show_indices(node: Any, indices: Sequence[Tensor | None]) -> None:
+    """Saves the given indices of an operation whose program takes converted ones, the positions of masks, so that they
+    are attributes of the node and their versions are checked."""
+    if isinstance(node, OpNode) and node.saved is not None:
+        node.saved = (*node.saved, *map(save, indices))
+        kind: Any = type(node)
+        node.__class__ = _showing_indices(kind, len(indices))
+
+
+@memoized("classes of nodes that keep lists", 4096)
+def _showing_indices(base: Any, count: int) -> type[OpNode]:
+    """The class of a node whose last ``count`` saved tensors are the given indices."""
+
+    def places(node: OpNode) -> range:
+        if node.saved is None:
+            raise RuntimeError(FREED)
+        return range(len(node.saved) - count, len(node.saved))
+
+    shown = lambda node: tuple(node.saved_tensor(i) for i in places(node))
+    raw = lambda node: tuple(SavedTensor._of(node, i) for i in places(node))
+    members = {"_saved_indices": property(shown), "_raw_saved_indices": property(raw)}
+    return type(base.__name__, (base,), {"__slots__": (), "__module__": "builtins", **members})
+
+
 @function("torch._index")
 def index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     """The elements at indices: per dimension a tensor, a mask (for as many dimensions as it has), or None for all.
@@ -76,7 +102,7 @@ def index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
         sync(input)  # errors about the view come before errors about the indices
     check_indices(input, indices)
     made = index_positions.function(input, positions(input, indices))
-    show_given(made._node_, "indices", indices)
+    _show_indices(made._node_, indices)
     return made
 
 
@@ -180,7 +206,7 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     found, values = _put_arguments(input, indices, values, accumulate)
     made: Tensor = put_positions.function(input, found, values, bool(accumulate))
     if has_mask(indices) and not has_mask(found):
-        show_given(made._node_, "indices", indices)
+        _show_indices(made._node_, indices)
     return made
 
 
@@ -201,5 +227,5 @@ def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, 
     before = input._node_
     put_positions.inplace(input, found, values, bool(accumulate))
     if input._node_ is not before and has_mask(indices) and not has_mask(found):
-        show_given(input._node_, "indices", indices)
+        _show_indices(input._node_, indices)
     return input

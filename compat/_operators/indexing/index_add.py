@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat._core.memory.strides import check_reach
 from compat._core.operators.declaration import Gradients, Overlap
 from compat._core.operators.op import aten, overloads
 from compat._core.operators.opmath import scaled_apart
-from compat._core.operators.out import check_room
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.errors import size_text, wrap_dim
@@ -142,7 +142,7 @@ def _inspect_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Non
         # An empty tensor has no slices: PyTorch raises an error when it creates the view of one to write to.
         size = [1 if d == along else n for d, n in enumerate(input.shape)]
         stride = [0 if d == along else n for d, n in enumerate(input.stride())]
-        check_room(input._storage_, input.element_size(), size, stride, input._offset_)
+        check_reach(size, stride, input._offset_, input.element_size(), input._storage_.nbytes())
         if 0 in size:
             return
     bad = out_of_range(index, 0, extent(input, along))
@@ -206,7 +206,7 @@ def _inspect_index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> N
         # PyTorch creates a view of as many slices as there are indices.
         size = [index.numel() if d == along else m for d, m in enumerate(input.shape)]
         stride = [0 if d == along else s for d, s in enumerate(input.stride())]
-        check_room(input._storage_, input.element_size(), size, stride, input._offset_)
+        check_reach(size, stride, input._offset_, input.element_size(), input._storage_.nbytes())
         if 0 in size:
             return
     bad = out_of_range(index, -n, n)

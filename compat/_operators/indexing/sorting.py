@@ -20,12 +20,13 @@ from funcgrad.primitives.shape import reshape
 from funcgrad.primitives.sorting import sorted_with_order, top_k
 
 
-def scatter_gradient(ct: Any, indices: Any, shape: tuple[int, ...], dim: int) -> Any:
-    """The gradient of an array of a shape, from that of its elements at indices along a dimension."""
-    if not shape or not type_of(ct).size:
-        return reshape(ct, shape=shape) if not shape else np.zeros(shape, type_of(ct).dtype)
-    zeros = np.zeros((prod(shape),), type_of(ct).dtype)
-    return reshape(np.at(zeros)[flat(flat_indices(indices, shape, dim))].add(flat(ct)), shape=shape)
+def sort_backward(ct0: Any, result1: Any, input: Any, dim: int) -> Any:
+    """The backward formula of operations whose results are elements along a dimension, and their indices."""
+    shape, dtype = type_of(input).shape, type_of(ct0).dtype
+    if not shape or not type_of(ct0).size:
+        return reshape(ct0, shape=shape) if not shape else np.zeros(shape, dtype)
+    zeros = np.zeros((prod(shape),), dtype)
+    return reshape(np.at(zeros)[flat(flat_indices(result1, shape, dim))].add(flat(ct0)), shape=shape)
 
 
 def _check_sort(input: Tensor, dim: int = -1, descending: bool = False, **_: Any) -> None:
@@ -59,11 +60,7 @@ def sort_stable(input, dim, descending, *, stable):
     return _sorted(input, dim, descending)
 
 
-@sort_plain.backward
-def sort_backward(ct0: Any, result1: Any, input: Any, dim: int) -> Any:
-    return scatter_gradient(ct0, result1, type_of(input).shape, dim)
-
-
+sort_plain.backward(sort_backward)
 sort_stable.backward(sort_backward)
 
 
@@ -200,6 +197,4 @@ def topk(input, k, dim, largest, sorted):
     return tuple(np.at(x)[first].get() for x in sorted_with_order(input, axis=dim))
 
 
-@topk.backward
-def topk_backward(ct0: Any, result1: Any, input: Any, dim: int) -> Any:
-    return scatter_gradient(ct0, result1, type_of(input).shape, dim)
+topk.backward(sort_backward)

@@ -59,25 +59,23 @@ def first_failure(info: Tensor) -> tuple[str, int] | None:
     return f"(Batch element {first}): ", int(found.flat[first])
 
 
-def check_singular(name: str, info: Tensor) -> None:
-    """Raises if a matrix to be inverted had a zero pivot."""
+def check_info(name: str, info: Tensor, message: str, error: type[Exception] = LinAlgError) -> None:
+    """Raises an error if a matrix failed.
+
+    Args:
+        name: the function's, with which the message begins.
+        message: the rest of it; ``{i}`` is the nonzero number.
+    """
     found = first_failure(info)
     if found is not None:
-        batch, order = found
-        raise LinAlgError(
-            f"{name}: {batch}The diagonal element {order} is zero, the inversion could not be completed because the "
-            "input matrix is singular."
-        )
+        raise error(f"{name}: {found[0]}{message.format(i=found[1])}")
 
 
-def check_converged(info: Tensor) -> None:
-    """Raises if the SVD did not converge."""
-    found = first_failure(info)
-    if found is not None:
-        raise LinAlgError(
-            f"linalg.svd: {found[0]}The algorithm failed to converge because the input matrix contained non-finite "
-            "values."
-        )
+#: Messages of ``check_info``: a matrix to be inverted had a zero pivot, an SVD did not converge.
+SINGULAR = (
+    "The diagonal element {i} is zero, the inversion could not be completed because the input matrix is singular."
+)
+NOT_CONVERGED = "The algorithm failed to converge because the input matrix contained non-finite values."
 
 
 # ---------------------------------------------------------------- checks

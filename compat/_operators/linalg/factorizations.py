@@ -13,15 +13,14 @@ from compat._core.types.dtype import int32
 from compat._core.types.errors import warn
 from compat._core.types.structseq import return_type
 from compat._operators.linalg.common import (
-    LinAlgError,
     castable,
     check_floating,
     check_implemented,
+    check_info,
     check_matrix,
     check_square,
     column_major,
     column_major_strides,
-    first_failure,
     hermitian_part,
     into_outs,
     refuse_backward,
@@ -66,14 +65,10 @@ def _check_cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool
     check_implemented("cholesky_cpu", input)
 
 
-def _check_definite(name: str, info: Tensor) -> None:
-    found = first_failure(info)
-    if found is not None:
-        batch, order = found
-        raise LinAlgError(
-            f"{name}: {batch}The factorization could not be completed because the input is not positive-definite (the "
-            f"leading minor of order {order} is not positive-definite)."
-        )
+_INDEFINITE = (
+    "The factorization could not be completed because the input is not positive-definite (the leading minor of order "
+    "{i} is not positive-definite)."
+)
 
 
 @aten(
@@ -111,7 +106,7 @@ def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = Fals
     """
     found = cholesky_ex_of.function(input, upper=upper, check_errors=check_errors, out=out)
     if check_errors:
-        _check_definite("linalg.cholesky_ex", found[1])
+        check_info("linalg.cholesky_ex", found[1], _INDEFINITE)
     return found
 
 
@@ -133,7 +128,7 @@ def linalg_cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
                 [1., 2.]])
     """
     factor, info = cholesky_ex_of.function(input, upper=upper)
-    _check_definite("linalg.cholesky", info)
+    check_info("linalg.cholesky", info, _INDEFINITE)
     return factor
 
 
@@ -168,7 +163,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
         "produce equivalent results for all valid (symmetric positive definite) inputs."
     )
     factor, info = _cholesky_of.function(input, upper)
-    _check_definite("cholesky", info)
+    check_info("cholesky", info, _INDEFINITE)
     return factor
 
 
@@ -223,19 +218,14 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, o
     """
     found = lu_factor_ex_of.function(A, pivot=pivot, check_errors=check_errors, out=out)
     if check_errors:
-        _check_pivots("torch.linalg.lu_factor_ex", found[2])
+        check_info("torch.linalg.lu_factor_ex", found[2], _ZERO_PIVOT, RuntimeError)
     return found
 
 
-def _check_pivots(name: str, info: Tensor) -> None:
-    found = first_failure(info)
-    if found is not None:
-        batch, i = found
-        raise RuntimeError(
-            f"{name}: {batch}U[{i},{i}] is zero and using it on lu_solve would result in a division by zero. If you "
-            "still want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, "
-            "pivot)"
-        )
+_ZERO_PIVOT = (
+    "U[{i},{i}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
+    "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+)
 
 
 @composite("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)", names="linalg.lu_factor")
@@ -258,7 +248,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """
     outs = None if out is None else (*out, A.new_empty(0).int())
     packed, pivots, info = lu_factor_ex_of.function(A, pivot=pivot, out=outs)
-    _check_pivots("torch.linalg.lu_factor", info)
+    check_info("torch.linalg.lu_factor", info, _ZERO_PIVOT, RuntimeError)
     return return_type("linalg_lu_factor", ("LU", "pivots"))(packed, pivots)
 
 

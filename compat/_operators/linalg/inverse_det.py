@@ -13,10 +13,11 @@ from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.structseq import return_type
 from compat._operators.linalg.common import (
+    SINGULAR,
     castable,
     check_floating,
     check_implemented,
-    check_singular,
+    check_info,
     check_square,
     column_major,
     into_outs,
@@ -63,7 +64,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
     """
     found = _inverse_of.function(A, check_errors=check_errors, out=out)
     if check_errors:
-        check_singular("linalg.inv_ex", found[1])
+        check_info("linalg.inv_ex", found[1], SINGULAR)
     return found
 
 
@@ -84,7 +85,7 @@ def inv(A: Tensor) -> Tensor:
                 [0.0000, 0.2500]])
     """
     found, info = _inverse_of.function(A)
-    check_singular("linalg.inv", info)
+    check_info("linalg.inv", info, SINGULAR)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -10,7 +11,7 @@ from compat._core.memory.strides import broadcast_size
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Dtypes
 from compat._core.operators.op import aten
-from compat._core.operators.opmath import product_of_eights
+from compat._core.operators.opmath import EIGHTS, in_single
 from compat._core.operators.out import of_dtype, resize
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
@@ -39,13 +40,15 @@ from funcgrad.primitives.reductions import reduce_sum
 
 # ---------------------------------------------------------------- helpers
 
+_float8_in_single = partial(in_single, kinds=EIGHTS)
 
-@product_of_eights
+
+@_float8_in_single
 def _matrix_product(x: Any, y: Any, product: Any = contract) -> Any:
     return product(x, y, contract=((1,), (0,)), batch=((), ()))
 
 
-@product_of_eights
+@_float8_in_single
 def _batched_product(x: Any, y: Any, product: Any = contract) -> Any:
     return product(x, y, contract=((2,), (1,)), batch=((0,), (0,)))
 
@@ -217,10 +220,6 @@ def _check_mv(input: Tensor, vec: Tensor) -> None:
     _check_not_bool("addmv_impl_cpu", input)
 
 
-def _matrix_vector(m: Any, v: Any, product: Any = contract) -> Any:
-    return product(m, v, contract=((1,), (0,)), batch=((), ()))
-
-
 @aten("mv(Tensor self, Tensor vec) -> Tensor", node="MvBackward0", saves="self vec", check=_check_mv)
 def mv(input, vec):
     """The product of a matrix and a vector.
@@ -236,7 +235,7 @@ def mv(input, vec):
         >>> torch.mv(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 1]))
         tensor([3, 7])
     """
-    return _matrix_vector(input, vec)
+    return _matrix_product(input, vec)
 
 
 def _check_addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1) -> None:
@@ -270,7 +269,7 @@ def addmv(input, mat, vec, *, beta, alpha):
         >>> torch.addmv(torch.ones(2), torch.ones(2, 3), torch.ones(3))
         tensor([4., 4.])
     """
-    return combined(_matrix_vector, 1, scaled(beta, input), alpha, mat, vec, round_alpha=True)
+    return combined(_matrix_product, 1, scaled(beta, input), alpha, mat, vec, round_alpha=True)
 
 
 def _check_addr(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha: Any = 1) -> None:

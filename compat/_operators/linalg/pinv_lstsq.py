@@ -17,9 +17,10 @@ from compat._core.types import dtype as dtypes
 from compat._core.types.structseq import return_type
 from compat._operators.linalg.common import (
     LAPACK_DTYPES,
+    NOT_CONVERGED,
     broadcast_batch,
     castable,
-    check_converged,
+    check_info,
     check_matrix,
     check_square,
     column_major,
@@ -108,7 +109,7 @@ def _pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     absolute, relative = _tolerances("torch.linalg.pinv", A, atol, rtol)
     found, info = _pinv_of.function(A, atol=absolute, rtol=relative, hermitian=hermitian)
     if not hermitian:
-        check_converged(info)
+        check_info("linalg.svd", info, NOT_CONVERGED)
     return found
 
 

@@ -14,19 +14,18 @@ from compat._core.types import dtype
 from compat._core.types.errors import warn
 from compat._core.types.structseq import return_type
 from compat._operators.linalg.common import (
-    LinAlgError,
+    SINGULAR,
     broadcast_batch,
     castable,
     check_floating,
     check_implemented,
+    check_info,
     check_matrix,
     check_right_hand_side,
     check_same_dtype,
-    check_singular,
     check_square,
     column_major,
     column_major_strides,
-    first_failure,
     into_outs,
     transposed,
 )
@@ -232,7 +231,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
                 [0.0000, 1.0000]])
     """
     found, info = _cholesky_inverse_of.function(input, upper)
-    check_singular("cholesky_inverse", info)
+    check_info("cholesky_inverse", info, SINGULAR)
     return found
 
 
@@ -312,10 +311,7 @@ def _solve_backward(ct0: Any, A: Any, B: Any, LU: Any, pivots: Any, left: Any, r
     return grad_a, reshape(grad_b, shape=shape) if vector else grad_b if left else p.flipped(grad_b)
 
 
-def _check_solved(name: str, info: Tensor) -> None:
-    found = first_failure(info)
-    if found is not None:
-        raise LinAlgError(f"{name}: {found[0]}The solver failed because the input matrix is singular.")
+_UNSOLVED = "The solver failed because the input matrix is singular."
 
 
 @composite(
@@ -337,7 +333,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     """
     found, _, _, info = _solve_of.function(A, B, left=left, check_errors=check_errors)
     if check_errors:
-        _check_solved("torch.linalg.solve_ex", info)
+        check_info("torch.linalg.solve_ex", info, _UNSOLVED)
     results = (found, info) if out is None else into_outs(out, (found, info))
     return return_type("linalg_solve_ex", ("result", "info"))(*results)
 
@@ -361,7 +357,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
         tensor([1.0000, 0.5000])
     """
     found, _, _, info = _solve_of.function(A, B, left=left)
-    _check_solved("torch.linalg.solve", info)
+    check_info("torch.linalg.solve", info, _UNSOLVED)
     return found
 
 

@@ -15,10 +15,11 @@ from compat._core.types import dtype as dtypes
 from compat._core.types.structseq import return_type
 from compat._operators.linalg import gauge
 from compat._operators.linalg.common import (
+    NOT_CONVERGED,
     castable,
-    check_converged,
     check_floating,
     check_implemented,
+    check_info,
     check_matrix,
     check_square,
     column_major,
@@ -102,7 +103,7 @@ def _svd_full_backward(ct0: Any, ct1: Any, ct2: Any, U: Any, S: Any, Vh: Any) ->
 def _svd(A: Tensor, full: bool, vectors: bool, driver: str | None = None) -> Any:
     op = _svd_full_of if full else _svd_of
     left, values, right, info = op.function(A, full, vectors, driver=driver)
-    check_converged(info)
+    check_info("linalg.svd", info, NOT_CONVERGED)
     if vectors:
         gauge.check_phases(gauge.SVD, gauge.Vectors(0, left), gauge.Vectors(2, right, rows=True))
     return left, values, right

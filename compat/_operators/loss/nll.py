@@ -22,7 +22,7 @@ from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives.indexing import take, take_along
-from funcgrad.primitives.shape import iota, reshape
+from funcgrad.primitives.shape import expanded, iota, reshape
 
 # ---------------------------------------------------------------- negative log likelihood
 
@@ -68,17 +68,11 @@ def _class_weights(target: Any, weight: Any, ignore_index: int, dtype: Any) -> t
     return included, np.where(included, weights, e.number(0, weights))
 
 
-def _with_class_axis(x: Any, axis: int) -> Any:
-    """One value for each target, with the class axis inserted."""
-    shape = type_of(x).shape
-    return reshape(x, shape=(*shape[:axis], 1, *shape[axis:]))
-
-
 def _nll(input, target, weight, reduction, ignore_index):
     axis = min(1, type_of(input).ndim - 1)
     included, factors = _class_weights(target, weight, ignore_index, type_of(input).dtype)
     classes = np.where(included, target, e.number(0, target))
-    selected = take_along(input, _with_class_axis(classes, axis), axis=axis, mode="clip")
+    selected = take_along(input, expanded(classes, axis), axis=axis, mode="clip")
     axes, zero = tuple(range(type_of(target).ndim)), e.number(0, input)
     weighted = np.where(included, np.multiply(reshape(selected, shape=type_of(target).shape), factors), zero)
     if reduction == NONE and axes:
@@ -95,9 +89,9 @@ def _nll_backward(
     included, factors = _class_weights(target, weight, ignore_index, type_of(input).dtype)
     grad = e.neg(np.multiply(np.divide(ct0, result1) if reduction == MEAN else ct0, factors))
     classes = iota(shape=type_of(input).shape, axis=axis, dtype=fdtypes.int64)
-    is_target = np.equal(classes, _with_class_axis(target, axis))
-    mask = np.logical_and(is_target, _with_class_axis(included, axis))
-    return np.where(mask, _with_class_axis(grad, axis), e.number(0, grad))
+    is_target = np.equal(classes, expanded(target, axis))
+    mask = np.logical_and(is_target, expanded(included, axis))
+    return np.where(mask, expanded(grad, axis), e.number(0, grad))
 
 
 def _declare(name: str, node: str) -> Op:

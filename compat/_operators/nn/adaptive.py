@@ -13,7 +13,7 @@ from compat._core.tensor.registry import document, function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.errors import lacks, size_text
 from compat._operators.arguments import tensor_argument
-from compat._operators.spatial import format_strides, suggests_channels_last
+from compat._operators.spatial import in_format_of_input, suggests_channels_last
 from compat._operators.view.shape import squeeze, unsqueeze
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
@@ -114,7 +114,7 @@ def _average(n: int) -> Op:
     return aten(
         f"adaptive_avg_pool{n}d(Tensor self, SymInt[{n}] output_size) -> Tensor",
         node=f"AdaptiveAvgPool{n}DBackward0", saves="self!", names=f"_C._nn._adaptive_avg_pool{n}d",
-        layout=(lambda given, types: [format_strides(given["input"], types[0].shape)]) if n == 2 else "contiguous",
+        layout=in_format_of_input if n == 2 else "contiguous",
         check=_check_average(n), out=False,
     )(body)  # fmt: skip
 
@@ -185,7 +185,7 @@ def _max(n: int) -> Op:
         return window_maxima(masked, _like(flat, masked))
 
     body.__doc__ = f"The maxima of windows over the last {n} dimensions, and their flat indices in these dimensions."
-    layout = (lambda given, types: [format_strides(given["input"], t.shape) for t in types]) if n == 2 else "contiguous"
+    layout = in_format_of_input if n == 2 else "contiguous"
     declared = aten(
         f"adaptive_max_pool{n}d(Tensor self, int[{n}] output_size) -> (Tensor, Tensor)",
         node=f"AdaptiveMaxPool{n}DBackward0", saves="result1! self!", names=f"_C._nn.adaptive_max_pool{n}d",

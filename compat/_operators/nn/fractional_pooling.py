@@ -14,7 +14,7 @@ from compat._core.tensor.registry import names_of, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.errors import size_text
 from compat._operators.nn.adaptive import window_maxima
-from compat._operators.nn.pooling import max_pool_gradient
+from compat._operators.nn.pooling import max_pool_backward
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
@@ -115,10 +115,7 @@ def _pool(n: int) -> Op:
         gradients=Gradients(without="random_samples"),
     )(body)  # fmt: skip
 
-    def backward(ct0: Any, input: Any, result1: Any) -> Any:
-        return max_pool_gradient(ct0, result1, type_of(input).shape, n)
-
-    declared.backward(backward)
+    declared.backward(max_pool_backward(n))
     return declared
 
 

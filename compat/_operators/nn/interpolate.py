@@ -20,7 +20,7 @@ from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import lacks, size_text, warn
-from compat._operators.spatial import format_strides
+from compat._operators.spatial import in_format_of_input
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
@@ -282,7 +282,7 @@ def _declare(name: str, mode: Mode) -> Op:
         " -> Tensor",
         node=f"{mode.node}Backward0",
         saves=" ".join([*aligned, "output_size", *_scale_names(mode.n), "self.sym_sizes"]), names="",
-        layout=lambda given, types: [format_strides(given["input"], types[0].shape)], check=_check(mode), out=False,
+        layout=in_format_of_input, check=_check(mode), out=False,
         arguments=Arguments(shows=_saved_scales(mode.n)),
     )(body)  # fmt: skip
     declared.backward(backward)

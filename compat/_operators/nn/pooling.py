@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -17,7 +16,7 @@ from compat._core.transforms.grad_mode import mode
 from compat._core.types.dtype import bfloat16, bool_, float16, float32, float64, int64
 from compat._core.types.errors import lacks, size_text
 from compat._operators.arguments import tensor_argument
-from compat._operators.spatial import by, each, format_strides
+from compat._operators.spatial import by, each, in_format_of_input
 from compat._operators.view.shape import squeeze, unsqueeze
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import add, cast, div, mul
@@ -105,10 +104,6 @@ _AVERAGED = {2: (float32, float64, float16, bfloat16, int64), 3: (float32, float
 _AVERAGE_KERNELS = {2: "avg_pool2d", 3: "avg_pool3d_out_frame"}
 
 
-def _input_format(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    return [format_strides(given["input"], t.shape) if t.ndim == len(given["input"].size) else None for t in types]
-
-
 # ---------------------------------------------------------------- maxima
 
 
@@ -165,14 +160,16 @@ def _max_pool(n: int) -> Op:
         f"int[{n}] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
         node=f"MaxPool{n}DWithIndicesBackward0",
         saves="ceil_mode dilation kernel_size padding result1! self! stride",
-        names=f"_C._nn.max_pool{n}d_with_indices", layout=_input_format, check=_check_max(n), out=False,
+        names=f"_C._nn.max_pool{n}d_with_indices", layout=in_format_of_input, check=_check_max(n), out=False,
     )(body)  # fmt: skip
 
-    def backward(ct0: Any, input: Any, result1: Any) -> Any:
-        return max_pool_gradient(ct0, result1, type_of(input).shape, n)
-
-    declared.backward(backward)
+    declared.backward(max_pool_backward(n))
     return declared
+
+
+def max_pool_backward(n: int) -> Any:
+    """The backward formula of a pooling over ``n`` dimensions that returns the maxima and their indices."""
+    return lambda ct0, input, result1: max_pool_gradient(ct0, result1, type_of(input).shape, n)
 
 
 def max_pool_gradient(ct: Any, index: Any, shape: Dims, n: int) -> Any:
@@ -412,7 +409,7 @@ def _average_pool(n: int) -> Op:
         "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
         node=f"AvgPool{n}DBackward0",
         saves="ceil_mode count_include_pad divisor_override kernel_size padding self! stride", names="",
-        layout=_input_format if n == 2 else "contiguous", check=_check_average(n), out=True,
+        layout=in_format_of_input if n == 2 else "contiguous", check=_check_average(n), out=True,
     )(body)  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import int64
 from compat._core.types.errors import lacks, size_text
 from compat._operators.indexing.indices import flat
-from compat._operators.spatial import by, each, format_strides
+from compat._operators.spatial import by, each, in_format_of_input
 from compat._operators.view.shape import squeeze, unsqueeze
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
@@ -89,7 +89,7 @@ def _unpool(n: int) -> Op:
     declared = aten(
         f"max_unpool{n}d(Tensor self, Tensor indices, SymInt[{n}] output_size) -> Tensor",
         node=f"MaxUnpool{n}DBackward0", saves="indices", names=f"_C._nn.max_unpool{n}d",
-        layout=(lambda given, types: [format_strides(given["input"], types[0].shape)]) if n == 2 else "contiguous",
+        layout=in_format_of_input if n == 2 else "contiguous",
         check=_check_unpool(n), values=_inspect_unpool, out=False, gradients=Gradients(without="indices"),
     )(body)  # fmt: skip
     declared.backward(backward)

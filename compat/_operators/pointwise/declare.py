@@ -11,6 +11,7 @@ import numpy
 from compat._core.operators.call_errors import call_error, has_call_errors
 from compat._core.operators.declaration import Dtypes, Late
 from compat._core.operators.op import Op, pointwise
+from compat._core.operators.operator_base import Entry
 from compat._core.schema.overload import carry, together
 from compat._core.tensor.registry import publish
 from compat._core.tensor.tensor import Tensor, from_array
@@ -399,7 +400,7 @@ def operator(op: Op, *names: str, inplace: bool = False, arrays: bool = False) -
         return miss(args, out, named)
 
     for name in names:
-        publish(op._entry(name, missed, plans, out=False, writes=inplace), f"Tensor.{name}")
+        publish(Entry(op, name, missed, plans, out=False, writes=inplace).function, f"Tensor.{name}")
 
 
 def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -68,7 +68,7 @@ def drawing_kernel(node: Any, *operands: str, saves: str = "", name: str = "") -
         lambda *arrays: [arrays[-1]],
         (*operands, "values"),
         node=node,
-        edges=range(len(operands)),
+        with_edges=range(len(operands)),
         stated=_zeros_for(len(operands)),
     )
 

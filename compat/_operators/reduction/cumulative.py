@@ -14,7 +14,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import cpp_name, lacks, wrap_dim
 from compat._operators.arguments import no_complex_derivative
-from compat._operators.indexing.sorting import scatter_gradient
+from compat._operators.indexing.sorting import sort_backward
 from compat._operators.pointwise.exp_log_pow import added_exponentials
 from compat._operators.reduction.sum_mean_var import accumulated, check_dtype
 from funcgrad import numpy as np
@@ -198,9 +198,7 @@ def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], extrem
         node=node, saves="self! dim indices!", check=check, out=_same_scalars,
     )(body)  # fmt: skip
 
-    @declared.backward
-    def backward(ct0: Any, result1: Any, input: Any, dim: int) -> Any:
-        return scatter_gradient(ct0, result1, type_of(input).shape, dim)
+    declared.backward(sort_backward)
 
 
 _declare_extreme("cummax", "CummaxBackward0", r.cumulative_max, "maximum", "[2, 3, 3]")

@@ -18,7 +18,7 @@ from compat._core.types import dtype as dtypes
 from compat._core.types.errors import lacks, wrap_dim
 from compat._operators.arguments import no_complex_derivative
 from compat._operators.pointwise.scalars import mul_number
-from compat._operators.reduction.min_max import place_gradient
+from compat._operators.reduction.min_max import select_backward
 from compat._operators.reduction.sum_mean_var import no_dim
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
@@ -77,10 +77,6 @@ def _check_rank(name: str, kernel: str) -> Any:
 _SAVES = "dim indices! keepdim self.sym_sizes"
 
 
-def _backward(ct0: Any, result1: Any, input: Any, dim: int, keepdim: bool) -> Any:
-    return place_gradient(ct0, result1, type_of(input).shape, dim, keepdim)
-
-
 def _of_0d(input: Any) -> tuple[Any, Any]:
     """The result for a 0-d tensor."""
     return input, np.zeros((), fdtypes.int64)
@@ -127,7 +123,7 @@ def _declare_median(name: str, skip: bool) -> None:
         f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
         node=f"{node}1", saves=_SAVES, names="", check=_check_rank("median", "median_out"), out=True,
     )(along)  # fmt: skip
-    of_dim.backward(_backward)
+    of_dim.backward(select_backward)
     _publish_median(name, all, of_dim, skip)
 
 
@@ -195,7 +191,7 @@ def kthvalue(input, k, dim, keepdim):
     return _at_rank(values, order, np.asarray(numpy.int64(k - 1)), dim, keepdim)
 
 
-kthvalue.backward(_backward)
+kthvalue.backward(select_backward)
 
 
 @aten(
@@ -231,7 +227,7 @@ def mode(input, dim, keepdim):
     return _at_rank(values, order, np.argmax(position_in_run, axis=dim, keepdims=True), dim, keepdim)
 
 
-mode.backward(_backward)
+mode.backward(select_backward)
 
 # ---------------------------------------------------------------- quantiles
 

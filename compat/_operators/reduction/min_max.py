@@ -159,15 +159,16 @@ _declare_position("argmin", r.argmin, "smallest")
 # ---------------------------------------------------------------- max, min
 
 
-def place_gradient(ct: Any, indices: Any, shape: tuple[int, ...], dim: int, keepdim: bool) -> Any:
-    """The gradient of an array of a shape, from that of one element, at an index, along each row of a dimension."""
+def select_backward(ct0: Any, result1: Any, input: Any, dim: int, keepdim: bool) -> Any:
+    """The backward formula of operations whose results are one element along a dimension, and its index."""
+    shape = type_of(input).shape
     if not shape:
-        return ct
+        return ct0
     if not keepdim:
         kept = kept_shape(shape, (dim,))
-        ct, indices = reshape(ct, shape=kept), reshape(indices, shape=kept)
-    is_selected = np.equal(iota(shape=shape, axis=dim, dtype=fdtypes.int64), indices)
-    return np.where(is_selected, ct, e.number(0, ct))
+        ct0, result1 = reshape(ct0, shape=kept), reshape(result1, shape=kept)
+    is_selected = np.equal(iota(shape=shape, axis=dim, dtype=fdtypes.int64), result1)
+    return np.where(is_selected, ct0, e.number(0, ct0))
 
 
 def _declare_full(name: str, node: str, primitive: Callable[..., Any]) -> Op:
@@ -211,10 +212,7 @@ def _declare_along(name: str, node: str, position: Callable[..., Any]) -> Op:
         node=node, saves="indices! self.sym_sizes dim keepdim", names="", check=check, out=True,
     )(body)  # fmt: skip
 
-    @declared.backward
-    def backward(ct0: Any, result1: Any, input: Any, dim: Any, keepdim: Any) -> Any:
-        return place_gradient(ct0, result1, type_of(input).shape, dim, keepdim)
-
+    declared.backward(select_backward)
     return declared
 
 

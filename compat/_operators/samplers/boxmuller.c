@@ -1,18 +1,10 @@
 // The C twin of normals_from_bits32 (boxmuller.py): the same operations on each pair, so the same bits. A fused
 // multiply-add is fmaf here.
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "buffers.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-
-#pragma STDC FP_CONTRACT OFF
-
-#ifdef __GNUC__
-#define INLINE static inline __attribute__((always_inline))
-#else
-#define INLINE static inline
-#endif
 
 enum { ROW = 8 };  // pairs that stand together: eight first words, then eight second ones
 
@@ -104,24 +96,15 @@ static Fill *fill_here(void) { return fill_anywhere; }
 
 // normals(words, out, mean, std): fills a buffer of floats from one of as many words, sixteen at a time.
 static PyObject *normals(PyObject *module, PyObject *args) {
-  Py_buffer words, out;
+  Buffers b;
   float mean, std;
-  if (!PyArg_ParseTuple(args, "y*w*ff", &words, &out, &mean, &std)) return NULL;
-  if (words.len == out.len) {
-    Py_BEGIN_ALLOW_THREADS;
-    fill_here()(words.buf, out.buf, out.len / (Py_ssize_t)(2 * ROW * sizeof(float)), mean, std);
-    Py_END_ALLOW_THREADS;
-  } else {
-    PyErr_Format(PyExc_ValueError, "%zd bytes of words for %zd of floats", words.len, out.len);
-  }
-  PyBuffer_Release(&words);
-  PyBuffer_Release(&out);
-  return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+  if (!PyArg_ParseTuple(args, "y*w*ff", &b.from, &b.into, &mean, &std) || !have_one_size(&b)) return NULL;
+  Py_BEGIN_ALLOW_THREADS;
+  fill_here()(b.from.buf, b.into.buf, b.into.len / (Py_ssize_t)(2 * ROW * sizeof(float)), mean, std);
+  Py_END_ALLOW_THREADS;
+  return filled(&b);
 }
 
-static PyObject *bind(PyObject *module, PyObject *names) { Py_RETURN_NONE; }
-
-static PyMethodDef methods[] = {{"bind", bind, METH_O, NULL}, {"normals", normals, METH_VARARGS, NULL}, {NULL}};
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "boxmuller", NULL, -1, methods};
+MODULE("boxmuller", BIND, {"normals", normals, METH_VARARGS, NULL});
 
 PyMODINIT_FUNC PyInit_boxmuller(void) { return PyModule_Create(&module); }

@@ -16,7 +16,7 @@ from compat._core.types.dtype import bool_
 from compat._core.types.errors import lacks, size_text, wrong_argument
 from compat._core.types.scalar_conversion import fits
 from compat._operators.arguments import float_argument, tensor_argument
-from compat._operators.spatial import format_strides
+from compat._operators.spatial import in_format_of_input
 from compat._operators.view.slicing import slice_view
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import cast
@@ -25,10 +25,6 @@ from funcgrad.primitives.shape import concatenate, reverse, slice_
 from funcgrad.primitives.shape import pad as pad_edges
 
 # ---------------------------------------------------------------- constant padding
-
-
-def _strides(given: dict[str, Any], types: Any) -> list[Any]:
-    return [format_strides(given["input"], types[0].shape)]
 
 
 def _check(input: Tensor, pad: tuple[int, ...], value: Any = 0) -> None:
@@ -49,7 +45,7 @@ def _check(input: Tensor, pad: tuple[int, ...], value: Any = 0) -> None:
 @aten(
     "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
     node="ConstantPadNdBackward0", saves="pad", names="torch.constant_pad_nd", dtypes=Dtypes(fits=fits("value")),
-    layout=_strides, check=_check, out=False,
+    layout=in_format_of_input, check=_check, out=False,
 )  # fmt: skip
 def constant_pad_nd(input, pad, value):
     """Pads a tensor with a constant.
@@ -150,7 +146,7 @@ def _declare(kind: str, pad_axis: Any, spatial: int) -> Op:
     return aten(
         f"{name}(Tensor self, SymInt[{2 * spatial}] padding) -> Tensor",
         node=f"{kind.capitalize()}Pad{spatial}DBackward0", saves="padding self!", names=f"_C._nn.{name}",
-        layout=_strides, check=_check_mirror(name, spatial, kind == "reflection"), out=False,
+        layout=in_format_of_input, check=_check_mirror(name, spatial, kind == "reflection"), out=False,
     )(body)  # fmt: skip
 
 

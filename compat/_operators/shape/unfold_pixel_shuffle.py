@@ -14,7 +14,7 @@ from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import bool_
 from compat._core.types.errors import lacks, size_text
-from compat._operators.spatial import format_strides
+from compat._operators.spatial import in_format_of_input
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import concatenate, full, pad, reshape, slice_, transpose
@@ -231,10 +231,6 @@ def fold(
 # ---------------------------------------------------------------- pixel_shuffle and channel_shuffle
 
 
-def _format_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    return [format_strides(given["input"], types[0].shape)]
-
-
 def _check_pixels(name: str, input: Tensor, argument: str, factor: int) -> None:
     if input.dim() < 3:
         raise RuntimeError(
@@ -262,8 +258,7 @@ def _permuted(x: Any, shape: Sequence[int], order: Sequence[int], lead: int) -> 
 @aten(
     "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
     node="PixelShuffleBackward0", saves="upscale_factor", names="torch.pixel_shuffle F.pixel_shuffle",
-    layout=_format_strides,
-    check=_check_shuffle, out=False,
+    layout=in_format_of_input, check=_check_shuffle, out=False,
 )  # fmt: skip
 def pixel_shuffle(input, upscale_factor):
     """Moves channels into spatial positions: (channels * r², height, width) becomes (channels, height * r, width * r).
@@ -298,7 +293,7 @@ def _check_unshuffle(input: Tensor, downscale_factor: int) -> None:
 @aten(
     "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
     node="PixelUnshuffleBackward0", saves="downscale_factor", names="torch.pixel_unshuffle F.pixel_unshuffle",
-    layout=_format_strides, check=_check_unshuffle, out=False,
+    layout=in_format_of_input, check=_check_unshuffle, out=False,
 )  # fmt: skip
 def pixel_unshuffle(input, downscale_factor):
     """The inverse of ``pixel_shuffle``: moves spatial positions into channels.
@@ -328,8 +323,7 @@ def _check_channels(input: Tensor, groups: int) -> None:
 @aten(
     "channel_shuffle(Tensor self, SymInt groups) -> Tensor",
     node="ChannelShuffleBackward0", saves="groups", names="torch.channel_shuffle F.channel_shuffle",
-    layout=_format_strides,
-    check=_check_channels, out=False,
+    layout=in_format_of_input, check=_check_channels, out=False,
 )  # fmt: skip
 def channel_shuffle(input, groups):
     """Interleaves the channels of groups.

@@ -13,11 +13,11 @@ from compat._core.autograd.rebase_history import check_recorded, rebase
 from compat._core.memory.meta import Unknown
 from compat._core.memory.numpy_storage import rejoin
 from compat._core.memory.storage import UntypedStorage
-from compat._core.memory.strides import Layout, contiguous_strides, layout_of
+from compat._core.memory.strides import Layout, check_reach, contiguous_strides, layout_of
 from compat._core.memory.typed_storage import TypedStorage
 from compat._core.operators.composite import composite
 from compat._core.operators.inplace import check_memory
-from compat._core.operators.out import check_room, make_room, resize
+from compat._core.operators.out import make_room, resize
 from compat._core.tensor import capture_checks
 from compat._core.tensor.autograd_state import SHARED
 from compat._core.tensor.registry import function
@@ -221,7 +221,7 @@ def _layout_in(self: Tensor, source: Any, offset: int, size: Any, stride: Any) -
             f"Storage size calculation overflowed with sizes={size_text(size)} and strides={size_text(stride)}"
         )
     if size == self.shape and (not stride or stride == self.stride()):
-        check_room(storage, self.dtype.itemsize, size, stride, offset)
+        check_reach(size, stride, offset, self.dtype.itemsize, storage.nbytes())
     stride = stride or contiguous_strides(size)
     make_room(storage, size, stride, offset, self.dtype)
     if isinstance(source, Tensor):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat._core.operators.out import check_room
+from compat._core.memory.strides import check_reach
 from compat._core.operators.view_op import view
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.errors import size_text
@@ -13,7 +13,7 @@ from compat._core.types.errors import size_text
 def _check_as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> None:
     if len(size) == len(stride) and all(n >= 0 for n in (*size, *stride)):
         offset = input._offset_ if storage_offset is None else storage_offset
-        check_room(input._storage_, input.element_size(), size, stride, offset)
+        check_reach(size, stride, offset, input.element_size(), input._storage_.nbytes())
 
 
 @view(

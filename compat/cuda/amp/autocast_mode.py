@@ -7,35 +7,27 @@ from typing import Any
 from compat import amp as _amp
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.dtype import float16
-from compat._core.types.errors import warn
+from compat.amp._deprecated import warn_of_new_name as _warn_of_new_name
 from compat.amp.autocast_mode import autocast as _autocast
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd"]
-
-
-def warn_of_new_name(name: str) -> None:
-    """Gives the deprecation warning that names the replacement in ``torch.amp``."""
-    warn(
-        f"`torch.cuda.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}('cuda', args...)` instead.",
-        FutureWarning,
-    )
 
 
 class autocast(_autocast):
     """``torch.autocast("cuda", …)``."""
 
     def __init__(self, enabled: bool = True, dtype: Dtype = float16, cache_enabled: bool = True):
-        warn_of_new_name("autocast")
+        _warn_of_new_name("cuda", "autocast")
         super().__init__("cuda", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
 
 
 def custom_fwd(fwd: Any = None, *, cast_inputs: Dtype | None = None) -> Any:
     """``torch.amp.custom_fwd`` for GPUs."""
-    warn_of_new_name("custom_fwd")
+    _warn_of_new_name("cuda", "custom_fwd")
     return _amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
 
 
 def custom_bwd(bwd: Any = None) -> Any:
     """``torch.amp.custom_bwd`` for GPUs."""
-    warn_of_new_name("custom_bwd")
+    _warn_of_new_name("cuda", "custom_bwd")
     return _amp.custom_bwd(bwd, device_type="cuda")

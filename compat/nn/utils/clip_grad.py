@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from compat._core.operators.kernel import KERNELS, Kernel
-from compat._core.operators.multi_tensor import Job, write_together
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
 from compat._core.types.errors import warn
 from compat._core.types.type_promotion import promote_types
 from compat._operators.create.from_data import tensor
+from compat._operators.tensor.multi_tensor import Job, write_together
 from funcgrad import numpy as np
 from funcgrad.core.caching import Cache
 from funcgrad.core.tracing import type_of

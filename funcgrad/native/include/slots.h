@@ -2,13 +2,9 @@
 #ifndef FUNCGRAD_SLOTS_H
 #define FUNCGRAD_SLOTS_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <structmember.h>
+#include "twin.h"
 
-#ifdef Py_GIL_DISABLED
-#error "the C twins rely on the interpreter's lock"
-#endif
+#include <structmember.h>
 
 // ---------------------------------------------------------------- attributes in slots
 

@@ -1,14 +1,5 @@
 // The C twin of erf_of_large (erf.py): the same operations on each element, so the same bits.
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
-#pragma STDC FP_CONTRACT OFF
-
-#ifdef __GNUC__
-#define INLINE static inline __attribute__((always_inline))
-#else
-#define INLINE static inline
-#endif
+#include "buffers.h"
 
 // Comparisons with a NaN are false, so it stays.
 INLINE float clamp(float x, float most) {
@@ -50,23 +41,14 @@ static Fill *fill_here(void) { return fill_anywhere; }
 
 // erf(x, out): fills a contiguous buffer of floats from another of the same size.
 static PyObject *erf_buffers(PyObject *module, PyObject *args) {
-  Py_buffer x, out;
-  if (!PyArg_ParseTuple(args, "y*w*", &x, &out)) return NULL;
-  if (x.len == out.len) {
-    Py_BEGIN_ALLOW_THREADS;
-    fill_here()(x.buf, out.buf, x.len / (Py_ssize_t)sizeof(float));
-    Py_END_ALLOW_THREADS;
-  } else {
-    PyErr_Format(PyExc_ValueError, "%zd bytes of arguments for %zd of results", x.len, out.len);
-  }
-  PyBuffer_Release(&x);
-  PyBuffer_Release(&out);
-  return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+  Buffers b;
+  if (!PyArg_ParseTuple(args, "y*w*", &b.from, &b.into) || !have_one_size(&b)) return NULL;
+  Py_BEGIN_ALLOW_THREADS;
+  fill_here()(b.from.buf, b.into.buf, b.into.len / (Py_ssize_t)sizeof(float));
+  Py_END_ALLOW_THREADS;
+  return filled(&b);
 }
 
-static PyObject *bind(PyObject *module, PyObject *names) { Py_RETURN_NONE; }
-
-static PyMethodDef methods[] = {{"bind", bind, METH_O, NULL}, {"erf", erf_buffers, METH_VARARGS, NULL}, {NULL}};
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "erf", NULL, -1, methods};
+MODULE("erf", BIND, {"erf", erf_buffers, METH_VARARGS, NULL});
 
 PyMODINIT_FUNC PyInit_erf(void) { return PyModule_Create(&module); }

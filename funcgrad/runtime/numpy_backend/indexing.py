@@ -256,9 +256,14 @@ for _name, _combine in {
 
 
 def _window(starts: Any, limits: Dims, sizes: Dims) -> tuple[slice, ...]:
-    """A window that starts within its limits, of the last places where it can."""
-    begins = [0 if s < 0 else limit if s > limit else s for s, limit in zip(starts.tolist(), limits)]
-    return tuple([slice(b, b + size) for b, size in zip(begins, sizes)])
+    """A window, moved within its limits."""
+    return tuple([_part(*of_axis) for of_axis in zip(starts.tolist(), limits, sizes)])
+
+
+def _part(start: int, limit: int, size: int) -> slice:
+    """A window along one axis that begins between 0 and ``limit``."""
+    begin = 0 if start < 0 else limit if start > limit else start
+    return slice(begin, begin + size)
 
 
 def _limits(shape: Dims, sizes: Dims) -> Dims:
@@ -280,9 +285,7 @@ def _short_dynamic_slice(types: Sequence[ArrayType], *, sizes: Dims) -> Rule:
 
 def _dynamic_part(x: Any, start: Any, *, limit: int, size: int) -> Any:
     """A window of a vector; ``start`` is one number."""
-    begin = start.item()
-    begin = 0 if begin < 0 else limit if begin > limit else begin
-    return x[begin : begin + size]
+    return x[_part(start.item(), limit, size)]
 
 
 @rule("dynamic_update_slice")

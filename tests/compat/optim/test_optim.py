@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import compat as torch
-from compat._core.operators import multi_tensor
+from compat._operators.tensor import multi_tensor
 from funcgrad.core.caching import Cache
 from funcgrad.runtime.deferred import settings
 from tests.compat.scripts import assert_same, cases, observe
@@ -59,6 +59,16 @@ def test_all_groups_are_one_program(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(3):
         _step(net, x, optimizer)
     assert len(runs) == 3 and len(multi_tensor._programs) == 1
+
+
+def test_storages_of_several_classes_are_written_together() -> None:
+    memory, whole = np.zeros(2, np.float32), torch.zeros(4)
+    parameters = [torch.zeros(2), whole[:2].detach(), whole[2:].detach(), torch.from_numpy(memory)]
+    for p in parameters:
+        p.requires_grad_().grad = torch.ones(2)
+    torch.optim.SGD(parameters, lr=1.0).step()
+    assert [p.tolist() for p in parameters] == [[-1.0, -1.0]] * 4 and memory.tolist() == [-1.0, -1.0]
+    assert [p._version for p in parameters] == [1, 2, 2, 1]  # PyTorch's
 
 
 def test_equal_step_counts_are_one_buffer() -> None:

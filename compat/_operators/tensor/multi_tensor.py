@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import compress
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -121,20 +122,15 @@ def _replaced(written: Sequence[Tensor], read: Sequence[Any], new: list[Any]) ->
     if not set(map(id, read)).issuperset(map(id, before)):
         return False
     done = exchange_all(storages, before, new, counters, [], [])
-    if done is not None:
-        return done
-    plain = {id(s): i for i, s in enumerate(storages) if s.__class__ is UntypedStorage}
-    first = list(plain.values())
-    taken = [[row[i] for i in first] for row in (storages, before, new, counters)]
-    if not exchange_all(taken[0], taken[1], taken[2], taken[3], [], []):
-        return False
-    counted = set(first)
-    for i, t in enumerate(written):
-        if id(storages[i]) not in plain:
-            storages[i].replace(before[i], new[i], t._layout_, t._offset_)
-        if i not in counted:
-            bump_version(t)
-    return True
+    if done is None:  # some are of other classes, and are replaced one by one
+        plain = [s.__class__ is UntypedStorage for s in storages]
+        own = [list(compress(x, plain)) for x in (storages, before, new, counters)]
+        done = exchange_all(own[0], own[1], own[2], own[3], [], [])
+        for i, t in enumerate(written):
+            if done and not plain[i]:
+                storages[i].replace(before[i], new[i], t._layout_, t._offset_)
+                bump_version(t)
+    return bool(done)
 
 
 def _gathered(jobs: Sequence[Job]) -> tuple[tuple, list[Any], list[Any], list[Tensor]]:
