@@ -7,17 +7,20 @@ import operator
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from compat._core.pytree import trees
+from compat._core.pytree.trees import TreeSpec
 from compat._core.tensor.namespace import torch
 from compat._core.types import dtype
 from compat._core.types.device import device as Device
 from compat._core.types.memory_format import layout as Layout
 from compat._core.types.memory_format import memory_format as MemoryFormat
+from compat.fx import _pytree as fx_pytree
 from compat.fx.node import Node, target_name
 
 if TYPE_CHECKING:
     from compat.fx.graph import Graph
 
-__all__ = ["CodeGen", "PythonCode"]
+__all__ = ["CodeGen", "PyTreeCodeGen", "PyTreeInfo", "PythonCode"]
 
 #: Functions that are written as operators.
 _SIGNS = {
@@ -122,7 +125,7 @@ class CodeGen:
         if node.op == "get_attr":
             return f"{node.name} = {_attribute(root, str(node.target))}"
         if node.op == "output":
-            return f"return {self._written(node.args[0])}"
+            return f"return {self._result(node.args[0])}"
         called, args = (_attribute(root, str(node.target)), node.args)
         if node.op == "call_method":
             called, args = f"{self._written(node.args[0])}.{node.target}", node.args[1:]
@@ -132,6 +135,36 @@ class CodeGen:
         default = f" = {self._written(node.args[0])}" if node.args else ""
         return f"{node.target}{default}"
 
+    def fresh(self) -> CodeGen:
+        """A generator of the same kind without globals of a graph."""
+        kind, arguments = self.__reduce__()
+        made: CodeGen = kind(*arguments)
+        return made
+
+    def __reduce__(self) -> Any:
+        return type(self), ()
+
+    def process_inputs(self, *args: Any) -> Any:
+        """The values of the placeholders for arguments of the function."""
+        return args
+
+    def process_outputs(self, outputs: Any) -> Any:
+        """The result of the function for the value of the output node."""
+        return outputs
+
+    def _head(self, parameters: list[str], renamed: list[str]) -> tuple[list[str], list[str]]:
+        """The parameters of the function and its first lines.
+
+        Args:
+            parameters: the placeholders with their defaults.
+            renamed: assignments of parameters to placeholders of another name.
+        """
+        return parameters, renamed
+
+    def _result(self, value: Any) -> str:
+        """The source of the result."""
+        return self._written(value)
+
     def generate(self, graph: Graph, root_module: str) -> PythonCode:
         """The source of a graph's function.
 
@@ -139,6 +172,7 @@ class CodeGen:
             root_module: the name of the module that has the attributes.
         """
         parameters: list[str] = []
+        renamed: list[str] = []
         lines: list[str] = []
         for node, unused in _with_last_uses(graph):
             forget = f";  {' = '.join(n.name for n in unused)} = None" if unused else ""
@@ -146,9 +180,11 @@ class CodeGen:
                 parameters.append(self._parameter(node))
                 plain = str(node.target).lstrip("*")
                 if plain != node.name:
-                    lines.append(f"{node.name} = {plain}")
+                    renamed.append(f"{node.name} = {plain}")
             else:
                 lines.append(self._line(node, root_module) + forget)
+        parameters, renamed = self._head(parameters, renamed)
+        lines = renamed + lines
         wrapped = [n.target for n in graph.nodes if n.op == "call_function" and n.target in graph.wrapped]
         above = "".join(
             f'torch.fx._symbolic_trace.wrap("{self._global(target_name(f), f)}")\n' for f in dict.fromkeys(wrapped)
@@ -159,8 +195,53 @@ class CodeGen:
         return PythonCode(source, self.globals)
 
 
+class PyTreeInfo(NamedTuple):
+    """How arguments and results of a function are flattened to those of its graph.
+
+    Attributes:
+        orig_args: the function's parameters, with their defaults.
+        in_spec: the structure of its arguments.
+        out_spec: that of its result; None for the value of the output node itself.
+    """
+
+    orig_args: list[str]
+    in_spec: TreeSpec
+    out_spec: TreeSpec | None
+
+
+class PyTreeCodeGen(CodeGen):
+    """Writes a graph whose placeholders are leaves of the arguments, and whose output is the leaves of the result."""
+
+    def __init__(self, pytree_info: PyTreeInfo):
+        super().__init__()
+        self.pytree_info = pytree_info
+        self.globals |= {"fx_pytree": fx_pytree, "pytree": trees}
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.pytree_info,)
+
+    def process_inputs(self, *args: Any) -> Any:
+        """The leaves of arguments."""
+        return fx_pytree.tree_flatten_spec(list(args), self.pytree_info.in_spec)
+
+    def process_outputs(self, outputs: Any) -> Any:
+        """The result with the leaves of the output node."""
+        spec = self.pytree_info.out_spec
+        return outputs if spec is None else trees.tree_unflatten(outputs, spec)
+
+    def _head(self, parameters: list[str], renamed: list[str]) -> tuple[list[str], list[str]]:
+        given = [name.split(" = ")[0] for name in self.pytree_info.orig_args]
+        leaves = ", ".join(name.split(" = ")[0] for name in parameters)
+        flat = f"{leaves}, = fx_pytree.tree_flatten_spec([{', '.join(given)}], self._in_spec)"
+        return self.pytree_info.orig_args, [flat, *renamed]
+
+    def _result(self, value: Any) -> str:
+        written = super()._result(value)
+        return written if self.pytree_info.out_spec is None else f"pytree.tree_unflatten({written}, self._out_spec)"
+
+
 def _with_last_uses(graph: Graph) -> list[tuple[Node, list[Node]]]:
-    """The nodes, each with those whose last use it is."""
+    """The nodes, each with those whose last use it is; with itself, if it has no use."""
     last: dict[Node, Node] = {}
     for node in reversed(list(graph.nodes)):
         for taken in node.all_input_nodes:
@@ -169,4 +250,7 @@ def _with_last_uses(graph: Graph) -> list[tuple[Node, list[Node]]]:
     for value, user in last.items():
         if user.op != "output":
             unused.setdefault(user, []).append(value)
+    for node in graph.nodes:
+        if not node.users and node.op not in ("placeholder", "output"):
+            unused.setdefault(node, []).append(node)
     return [(node, unused.get(node, [])) for node in graph.nodes]

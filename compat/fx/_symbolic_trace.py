@@ -7,13 +7,17 @@ import functools
 import inspect
 import math
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from types import FunctionType, ModuleType
 from typing import Any
 
+from compat._core.pytree.trees import tree_flatten, tree_unflatten
+from compat._core.tensor.namespace import torch
 from compat._core.tensor.tensor import Tensor
+from compat.fx._codegen import CodeGen, PyTreeCodeGen, PyTreeInfo
 from compat.fx.graph import Graph
 from compat.fx.graph_module import GraphModule
 from compat.fx.node import Node, map_aggregate
@@ -64,6 +68,10 @@ def wrap(fn_or_name: Any) -> Any:
     name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
     _wrapped.append((frame.f_globals, name))
     return fn_or_name
+
+
+def _assert_is_none(value: Any, msg: str) -> None:
+    assert value is None, msg
 
 
 def _stands_for(values: Any) -> Proxy | None:
@@ -217,26 +225,69 @@ class Tracer(TracerBase):
     # ------------------------------------------------------------ tracing
 
     def _arguments(self, parameters: list[inspect.Parameter], concrete: dict[str, Any]) -> list[Any]:
-        """A proxy for each argument of a function, or its value in ``concrete_args``."""
+        """A proxy for each argument of a function, or its value in ``concrete_args``, where ``PH`` is a proxy."""
         values = []
         for parameter in parameters:
-            name = parameter.name
-            if name in concrete and concrete[name] is not PH:
-                values.append(concrete[name])
-                continue
-            default = () if parameter.default is parameter.empty else (parameter.default,)
             stars = _STARS.get(parameter.kind, "")
-            own = f"_{name}" if stars else name
-            values.append(self.create_proxy("placeholder", stars + name, default, {}, name=own))
+            if parameter.name in concrete and not stars:
+                values.append(self._concrete(parameter, concrete[parameter.name]))
+            else:
+                own = f"_{parameter.name}" if stars else parameter.name
+                values.append(self._input(parameter, stars + parameter.name, own))
         return values
+
+    def _input(self, parameter: inspect.Parameter, target: str, name: str) -> Proxy:
+        default = () if parameter.default is parameter.empty else (parameter.default,)
+        return self.create_proxy("placeholder", target, default, {}, name=name)
+
+    def _concrete(self, parameter: inspect.Parameter, value: Any) -> Any:
+        """A value of ``concrete_args``: each leaf is an input, and one that is not ``PH`` is checked at each call."""
+        leaves, spec = tree_flatten(value)
+        found = []
+        for n, leaf in enumerate(leaves):
+            made = self._input(parameter, f"{parameter.name}_{n + 1}", f"{parameter.name}_{n + 1}")
+            if leaf is not PH:
+                self._check(made, leaf, parameter.name)
+            found.append(made if leaf is PH else leaf)
+        return tree_unflatten(found, spec)
+
+    def _check(self, given: Proxy, value: Any, name: str) -> None:
+        """Adds the check of an input that was specialized."""
+        message = f"{name} has been specialized to have value {value} but got another value"
+        if value is None:
+            self.create_proxy("call_function", _assert_is_none, (given, message), {})
+        elif type(value) in (bool, int, float, str):
+            torch._assert(given == value, message)
+        elif not isinstance(value, Tensor):
+            warnings.warn(
+                f"{name} has been specialized to a {type(value).__name__}, which calls of the graph do not check",
+                stacklevel=2,
+            )
+
+    def _structured(self, parameters: list[inspect.Parameter], concrete: dict[str, Any], result: Any) -> Any:
+        """The output of the graph; its leaves, if an argument of ``concrete_args`` is a container."""
+        whole = [PH if p.kind in _STARS else concrete.get(p.name, PH) for p in parameters]
+        in_spec = tree_flatten(tuple(whole))[1]
+        if all(child.is_leaf() for child in in_spec.children()):
+            return result
+        if any(p.kind in _STARS or p.kind is p.KEYWORD_ONLY for p in parameters):
+            raise NotImplementedError("concrete_args: containers beside *args, **kwargs or keyword-only parameters")
+        empty = inspect.Parameter.empty
+        written = CodeGen()
+        names = [p.name + ("" if p.default is empty else f" = {written._written(p.default)}") for p in parameters]
+        leaves, out_spec = tree_flatten(result)
+        self.graph.set_codegen(PyTreeCodeGen(PyTreeInfo(names, in_spec, out_spec)))
+        return leaves
 
     def trace(self, root: Any, concrete_args: dict[str, Any] | None = None) -> Graph:
         """The graph of a module or function.
 
         Args:
-            concrete_args: values of parameters that are specialized instead of becoming inputs of the graph.
+            concrete_args: values of parameters that the graph is specialized to, which its calls check; a part ``PH``
+                of a container remains an input.
 
         Raises:
+            NotImplementedError: for a container among them beside ``*args`` or keyword-only parameters.
             TraceError: if its control flow is data-dependent.
         """
         global _tracing
@@ -249,14 +300,15 @@ class Tracer(TracerBase):
         self._attributes = {}
         bound = (root,) if isinstance(root, Module) else ()
         parameters = sorted(inspect.signature(function).parameters.values(), key=lambda p: _ORDER[p.kind])[len(bound) :]
-        values = self._arguments(parameters, concrete_args or {})
+        concrete = concrete_args or {}
+        values = self._arguments(parameters, concrete)
         _tracing += 1
         try:
             with _patched(self._places(function)):
                 result = _called(function, bound, parameters, values)
         finally:
             _tracing -= 1
-        self.create_node("output", "output", (self.create_arg(result),), {})
+        self.create_node("output", "output", (self.create_arg(self._structured(parameters, concrete, result)),), {})
         return self.graph
 
     def _places(self, function: Any) -> list[tuple[Any, str, Any]]:
@@ -326,7 +378,8 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
     may not depend on their values.
 
     Args:
-        concrete_args: values of parameters that are specialized instead of becoming inputs of the graph.
+        concrete_args: values of parameters that the graph is specialized to, which its calls check; see
+            ``Tracer.trace``.
 
     Raises:
         TraceError: for data-dependent control flow.

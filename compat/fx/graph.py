@@ -207,6 +207,7 @@ class Graph:
         values: dict[Node, Node] = {}
         for node in self.nodes:
             values[node] = made.node_copy(node, lambda n: values[n])
+        made.set_codegen(self._codegen.fresh())
         return made
 
     # ------------------------------------------------------------ where, and which
@@ -296,7 +297,23 @@ class Graph:
 
     def python_code(self, root_module: str = "self", *, verbose: bool = False) -> PythonCode:
         """The source of its function, with its globals."""
-        return CodeGen().generate(self, root_module)
+        return self._codegen.fresh().generate(self, root_module)
+
+    def set_codegen(self, codegen: CodeGen) -> None:
+        """Sets what writes its code.
+
+        Args:
+            codegen: the generator, which also flattens arguments.
+        """
+        self._codegen = codegen
+
+    def process_inputs(self, *args: Any) -> Any:
+        """The values of its placeholders for arguments of its function: leaves, if it was traced with structures."""
+        return self._codegen.process_inputs(*args)
+
+    def process_outputs(self, out: Any) -> Any:
+        """The result of its function for the value of its output node."""
+        return self._codegen.process_outputs(out)
 
     def print_tabular(self) -> None:
         """Prints its nodes as a table."""

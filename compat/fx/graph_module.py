@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from compat._core.tensor.tensor import Tensor
-from compat.fx._codegen import PythonCode
+from compat.fx._codegen import PythonCode, PyTreeCodeGen
 from compat.fx.graph import Graph
 from compat.nn.modules.module import Module
 from compat.nn.parameter import Parameter
@@ -123,6 +123,9 @@ class GraphModule(Module):
 
     def recompile(self) -> PythonCode:
         """Regenerates ``forward`` from the graph; returns its source."""
+        if isinstance(self.graph._codegen, PyTreeCodeGen):
+            info = self.graph._codegen.pytree_info
+            self.__dict__["_in_spec"], self.__dict__["_out_spec"] = info.in_spec, info.out_spec
         made = self.graph.python_code("self")
         self.__dict__["_code"] = made.src
         define(type(self), made)

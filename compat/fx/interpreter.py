@@ -48,9 +48,11 @@ class Interpreter:
 
         Args:
             initial_env: values of nodes that need not run.
+            enable_io_processing: whether arguments and results have the structure of the traced function; otherwise
+                they are those of the graph.
         """
         self.env = dict(initial_env or {})
-        self.args_iter = iter(args)
+        self.args_iter = iter(self.graph.process_inputs(*args) if enable_io_processing else args)
         last: dict[Node, Node] = {}
         for node in self.graph.nodes:
             last |= dict.fromkeys(node.all_input_nodes, node)
@@ -59,7 +61,7 @@ class Interpreter:
                 continue
             self.env[node] = self.run_node(node)
             if node.op == "output":
-                return self.env[node]
+                return self.graph.process_outputs(self.env[node]) if enable_io_processing else self.env[node]
             if self.garbage_collect_values:
                 for taken in node.all_input_nodes:
                     if last[taken] is node:
@@ -193,6 +195,7 @@ class Transformer(Interpreter):
         result = super().run(enable_io_processing=False)
         if result is not None:
             self.new_graph.output(map_proxies(result))
+        self.new_graph.set_codegen(self.graph._codegen.fresh())
         return GraphModule(self.module, self.new_graph, type(self.module).__name__)
 
 

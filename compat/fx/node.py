@@ -58,6 +58,8 @@ def target_name(target: Target) -> str:
     if known is not None:
         return known
     module = getattr(target, "__module__", None) or ""
+    if module.split(".")[0] == "compat":  # as after compat.install()
+        module = f"torch{module.removeprefix('compat')}"
     name: str = getattr(target, "__qualname__", "") or getattr(target, "__name__", repr(target))
     return f"{module}.{name}" if module else name
 

@@ -138,7 +138,7 @@ def test_all_that_is_left_by_place_and_by_name() -> None:
 
 def test_concrete_arguments_decide() -> None:
     traced = fx.symbolic_trace(lambda x, flip: -x if flip else x, concrete_args={"flip": True})
-    assert traced(torch.ones(1)).tolist() == [-1]
+    assert traced(torch.ones(1), True).tolist() == [-1]
 
 
 def test_tensors_from_outside_become_attributes() -> None:
