@@ -8,6 +8,7 @@ from typing import Any
 
 from compat._compile import compile
 from compat._compile.stance import set_stance
+from compat._dynamo.backends.registry import list_backends
 from funcgrad import runtime
 
 __all__ = [
@@ -85,8 +86,3 @@ def reset() -> None:
 
 def cudagraph_mark_step_begin() -> None:
     """Marks the beginning of a step; ignored."""
-
-
-def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """The names accepted for ``backend``; all mean XLA."""
-    return ["cudagraphs", "inductor", "openxla", "tvm"]

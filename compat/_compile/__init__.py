@@ -197,12 +197,14 @@ def compile(
         model: the function or module; without it, a decorator.
         fullgraph: whether a call that reads a tensor's value raises, unless it does so in a custom operation.
         disable: whether to return ``model`` unchanged.
-        backend: a function that maps an ``fx.GraphModule`` and its example inputs to a callable. All names mean XLA.
+        backend: a function that maps an ``fx.GraphModule`` and its example inputs to a callable, or
+            the name of one that ``torch._dynamo.register_backend`` got. PyTorch's own names mean XLA.
         options: options for such a function.
         dynamic, mode: ignored; each size is compiled separately.
 
     Raises:
         TypeError: if ``model`` is not callable.
+        InvalidBackend: for an unknown name of a backend.
         RuntimeError: from the call, with ``fullgraph``, naming the line that reads a value.
 
     Example:
@@ -222,6 +224,8 @@ def compile(
         return model
     if isinstance(model, (OptimizedModule, Compiled)):
         return model
+    if isinstance(backend, str):
+        backend = import_module("compat._dynamo.backends.registry").registered(backend)
     if callable(backend):
         made = import_module("compat._dynamo.backends").ByBackend(model, backend, fullgraph, options)
         return OptimizedModule(model, fullgraph, made) if isinstance(model, Module) else made

@@ -53,7 +53,7 @@ class OpOverload(OverridableObject):
     """
 
     def __init__(self, packet: OpOverloadPacket, overload: str):
-        self.overloadpacket = packet
+        self.overloadpacket = self._overloadpacket = packet
         self.namespace = packet.namespace
         self._opname, self._overloadname = packet.__name__, overload
         self.__name__ = f"{packet.__name__}.{overload}"

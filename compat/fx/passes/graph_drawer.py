@@ -17,7 +17,11 @@ _FILL = {
     "placeholder": '"AliceBlue"', "call_module": "LemonChiffon1", "get_attr": "LightGrey", "output": "PowderBlue",
 }  # fmt: skip
 #: The colours of functions and methods, chosen by a hash of the name.
-_CALLED = ["CadetBlue1", "Coral1", "DarkOliveGreen1", "DarkSeaGreen1", "GhostWhite", "Khaki1", "LavenderBlush1", "LightSkyBlue", "MistyRose1", "MistyRose2", "PaleTurquoise2", "PeachPuff1", "Salmon", "Thistle1", "Thistle3", "Wheat1"]
+_CALLED = [
+    "CadetBlue1", "Coral1", "DarkOliveGreen1", "DarkSeaGreen1", "GhostWhite", "Khaki1", "LavenderBlush1",
+    "LightSkyBlue", "MistyRose1", "MistyRose2", "PaleTurquoise2", "PeachPuff1", "Salmon", "Thistle1", "Thistle3",
+    "Wheat1",
+]  # fmt: skip
 
 
 class FxGraphDrawer:

@@ -15,7 +15,12 @@ from compat.fx.passes.infra.pass_base import PassBase, PassResult
 __all__ = ["CSEPass", "get_CSE_banned_ops"]
 
 #: Operations whose calls differ with equal arguments: they draw random numbers, or leave memory as it is.
-_DIFFERING = ["alpha_dropout", "bernoulli", "binomial", "dropout", "empty", "empty_like", "empty_permuted", "empty_strided", "feature_alpha_dropout", "feature_dropout", "multinomial", "native_dropout", "new_empty", "new_empty_strided", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "rrelu", "rrelu_with_noise", "scaled_dot_product_attention"]
+_DIFFERING = [
+    "alpha_dropout", "bernoulli", "binomial", "dropout", "empty", "empty_like", "empty_permuted", "empty_strided",
+    "feature_alpha_dropout", "feature_dropout", "multinomial", "native_dropout", "new_empty", "new_empty_strided",
+    "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "rrelu",
+    "rrelu_with_noise", "scaled_dot_product_attention",
+]  # fmt: skip
 
 
 @functools.cache
@@ -23,7 +28,7 @@ def _differing() -> frozenset[Any]:
     return frozenset(getattr(torch.ops.aten, name) for name in _DIFFERING if hasattr(torch.ops.aten, name))
 
 
-def get_CSE_banned_ops() -> set[Any]:
+def get_CSE_banned_ops() -> set[Any]:  # noqa: N802 (PyTorch's name)
     """The operations of ``torch.ops.aten`` that are never merged, as packets, which stand for all their overloads."""
     return set(_differing())
 
