@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 from compat._compile import compile
 from compat._compile.stance import set_stance
-from compat._dynamo.backends.registry import list_backends
 from funcgrad import runtime
 
 __all__ = [
@@ -86,3 +86,13 @@ def reset() -> None:
 
 def cudagraph_mark_step_begin() -> None:
     """Marks the beginning of a step; ignored."""
+
+
+def list_backends(exclude_tags: Sequence[str] | None = ("debug", "experimental")) -> list[str]:
+    """The names accepted for ``backend``: those of registered functions, and PyTorch's, which all mean XLA.
+
+    Args:
+        exclude_tags: the tags of those that are left out.
+    """
+    found: list[str] = import_module("compat._dynamo.backends.registry").list_backends(exclude_tags)
+    return found

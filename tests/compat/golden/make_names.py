@@ -17,6 +17,8 @@ import torch
 HERE = Path(__file__).parent
 #: Folders whose modules programs do not import.
 INNER = ("_inductor", "testing._internal", "_dynamo", "_export", "onnx._internal", "ao", "_refs", "_prims")
+#: Those inside of these folders that programs do import.
+USED = ("_dynamo.backends",)
 PLACES = """
 amp autograd autograd.forward_ad autograd.function autograd.functional autograd.grad_mode autograd.graph
 autograd.profiler cpu.amp cuda cuda.amp distributed distributions distributions.constraints distributions.transforms
@@ -38,7 +40,8 @@ def module_names() -> list[str]:
         parts = path.relative_to(root).with_name(path.name.split(".")[0]).parts
         found.add(".".join(("torch", *parts[: -1 if parts[-1] == "__init__" else None])))
     names = {name.removeprefix("torch.") for name in found} - {"torch"}
-    return sorted(n for n in names if not any(n.startswith(f"{inner}.") and n.count(".") > 1 for inner in INNER))
+    inside = {n for n in names if n.count(".") > 1 and n.startswith(tuple(f"{folder}." for folder in INNER))}
+    return sorted(n for n in names if n not in inside or n.startswith(tuple(f"{folder}." for folder in USED)))
 
 
 def class_modules() -> dict[str, str]:
