@@ -47,7 +47,7 @@ class Composites(TorchFunctionMode):
 def _name(func: Any) -> str | None:
     """The operator's name of a function that calls others; None for one that is recorded when it runs."""
     given = getattr(func, "__name__", "")
-    overloads = overloads_of(func) or overloads_of(getattr(func, "_function", None))
+    overloads = overloads_of(func)
     name = _NAMES.get(given)
     if name is None and overloads:
         name = str(overloads[0].schema).partition("(")[0].partition(".")[0]

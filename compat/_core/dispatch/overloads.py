@@ -17,7 +17,6 @@ from compat._core.dispatch.dispatcher import every
 from compat._core.schema.overload import OF_NUMBERS, overloads_of
 from compat._core.schema.parameter import python_name
 from compat._core.schema.parser import FunctionSchema
-from compat._core.tensor.capture_checks import set_overloads
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import Overridable, OverridableObject
@@ -327,9 +326,6 @@ def overload_of(declared: str, inplace: bool, given: Mapping[str, Any], writes: 
     overload = "default" if fitting is None else _name_of(fitting)
     overload = _writing(base, overload) if writes else overload
     return aten.packet(base + "_" * inplace).overload(overload)
-
-
-set_overloads(overload_of)
 
 
 def public_function(name: str) -> Callable[..., Any]:

@@ -52,8 +52,8 @@ def carry(function: Callable[..., Any], overloads: Iterable[Overload], params: S
 
 
 def overloads_of(function: Any) -> tuple[Overload, ...]:
-    """The overloads of a function; none if it has no schema."""
-    found: tuple[Overload, ...] = getattr(function, "_overloads", ())
+    """The overloads of a function, or of the one that an overridable function calls; none if it has no schema."""
+    found: tuple[Overload, ...] = getattr(getattr(function, "_function", function), "_overloads", ())
     return found
 
 

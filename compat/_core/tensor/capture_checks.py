@@ -7,9 +7,10 @@ to an argument of its function, is captured.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from compat._core.memory.storage import begin
@@ -77,22 +78,14 @@ def refuse(t: Tensor, name: str, given: Mapping[str, Any]) -> None:
     """
     if not any(_captured(t, entered) for entered in _state.transforms):
         return
-    called = _overload_of(name.removesuffix("_"), True, given).name().removesuffix(".default")
+    # Above this module, and imported for this error only.
+    overload_of = import_module("compat._core.dispatch.overloads").overload_of
+    called = overload_of(name.removesuffix("_"), True, given).name().removesuffix(".default")
     raise RuntimeError(
         f"During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation "
         f"({called}) that would mutate a captured Tensor. This is not supported; please rewrite the function being "
         "transformed to explicitly accept the mutated Tensor(s) as inputs."
     )
-
-
-#: The overload of a call; set later, since the table of overloads imports this module.
-_overload_of: Callable[[str, bool, Mapping[str, Any]], Any]
-
-
-def set_overloads(overload_of: Callable[[str, bool, Mapping[str, Any]], Any]) -> None:
-    """Sets the function that finds the overload of a call."""
-    global _overload_of
-    _overload_of = overload_of
 
 
 def _captured(t: Tensor, by: _Transform) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -130,3 +132,31 @@ def test_running_statistics_move_wherever_they_are() -> None:
     mean, var, x = torch.zeros(2), torch.ones(2), torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     torch.func.grad(lambda x: torch.nn.functional.batch_norm(x, mean, var, training=True).sum())(x)
     assert torch.allclose(mean, torch.tensor([0.2, 0.3])) and torch.allclose(var, torch.tensor([1.1, 1.1]))
+
+
+_IN_A_NEW_PROCESS = """
+import compat as torch
+{before}
+y = torch.zeros(3)
+try:
+    torch.func.grad(lambda x: ({write}, x.sum())[1])(torch.ones(3))
+except RuntimeError as error:
+    print(error)
+"""
+_OVERRIDES = """
+class Own(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        return super().__torch_function__(function, types, args, kwargs or {})
+Own([1.0]).add(1)
+"""
+
+
+@pytest.mark.parametrize("before", ["", _OVERRIDES])
+@pytest.mark.parametrize(
+    ("called", "write"), [("aten::mul_.Tensor", "y.mul_(2)"), ("aten::set_.source_Tensor", "y.set_(x)")]
+)
+def test_the_overload_is_named_whatever_ran_before(called: str, write: str, before: str) -> None:
+    program = _IN_A_NEW_PROCESS.format(before=before, write=write)
+    ended = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert re.search(_message(called), ended.stdout)
