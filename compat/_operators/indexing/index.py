@@ -18,7 +18,6 @@ from compat._core.transforms.grad_mode import mode
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import FREED, size_text
 from compat._operators.indexing.indices import (
-    MASK_DTYPES,
     check_indices,
     has_mask,
     index_key,
@@ -110,7 +109,7 @@ def _result_size(input: Tensor, indices: Sequence[Tensor | None]) -> tuple[int, 
     """The size of ``input[indices]``."""
     given = [i is not None for i in indices]
     sizes = [tuple(i.shape) for i in indices if i is not None]
-    common = broadcast_size(*sizes) if not any(i is not None and i.dtype in MASK_DTYPES for i in indices) else ()
+    common = () if has_mask(indices) else broadcast_size(*sizes)
     rest = [d for d in range(input.dim()) if d >= len(given) or not given[d]]
     first = given.index(True)
     at = first if all(given[first : first + sum(given)]) else 0
@@ -129,7 +128,7 @@ def _check_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, 
 
 
 def _check_put_size(input: Tensor, indices: Sequence[Tensor | None], values: Tensor) -> None:
-    if any(i is not None and i.dtype in MASK_DTYPES for i in indices):
+    if has_mask(indices):
         return
     size = _result_size(input, indices)
     given = tuple(values.shape)

@@ -1,7 +1,7 @@
 // The C twin of the loops of the samplers: numbers from the words of a Mersenne Twister, straight into an array. Each
 // step rounds as in the NumPy code; a fused multiply-add is fma here, and log1p, cos and sin are the C library's.
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "twin.h"
+
 #include <math.h>
 #include <stdint.h>
 
@@ -144,13 +144,7 @@ static PyObject *integers(PyObject *module, PyObject *args) {
 
 static PyObject *bind(PyObject *module, PyObject *names) { Py_RETURN_NONE; }
 
-static PyMethodDef methods[] = {
-    {"bind", bind, METH_O, NULL},
-    {"uniform", uniform, METH_VARARGS, NULL},
-    {"normals", normals, METH_VARARGS, NULL},
-    {"integers", integers, METH_VARARGS, NULL},
-    {NULL},
-};
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "filling", NULL, -1, methods};
+MODULE("filling", BIND, {"uniform", uniform, METH_VARARGS, NULL}, {"normals", normals, METH_VARARGS, NULL},
+       {"integers", integers, METH_VARARGS, NULL});
 
 PyMODINIT_FUNC PyInit_filling(void) { return PyModule_Create(&module); }

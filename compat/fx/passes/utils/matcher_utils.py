@@ -123,7 +123,7 @@ class SubgraphMatcher:
             for user in n.users
         )
 
-    def _nodes_are_equal(self, pn: Node, gn: Node, node_name_match: str = "") -> bool:
+    def _nodes_are_equal(self, pn: Node, gn: Node) -> bool:
         """Whether two nodes are calls of the same thing; modules are the same if their types are."""
         if not self.match_placeholder and pn.op == "placeholder":
             return True

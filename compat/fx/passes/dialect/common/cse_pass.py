@@ -75,8 +75,9 @@ class CSEPass(PassBase):
         made.set_codegen(graph._codegen.fresh())
         values: dict[Node, Node] = {}
         known: dict[Any, Node] = {}
+        names = {op.__name__ for op in self.banned_ops if str(op).startswith("aten.")}
         for node in graph.nodes:
-            key = self._key(node, values)
+            key = self._key(node, values, names)
             if key is not None and key in known:
                 values[node], merged = known[key], True
                 continue
@@ -85,9 +86,9 @@ class CSEPass(PassBase):
                 known[key] = values[node]
         return made, merged
 
-    def _key(self, node: Node, values: dict[Node, Node]) -> Any:
+    def _key(self, node: Node, values: dict[Node, Node], names: set[str]) -> Any:
         """What is equal for equal calls; None for a node that is never merged."""
-        if node.op not in ("call_function", "call_method") or self._is_banned(node) or node.is_impure():
+        if node.op not in ("call_function", "call_method") or self._is_banned(node, names) or node.is_impure():
             return None
         try:
             key = node.op, node.target, _hashable(node.args, values), _hashable(node.kwargs, values)
@@ -96,11 +97,10 @@ class CSEPass(PassBase):
             return None
         return key
 
-    def _is_banned(self, node: Node) -> bool:
+    def _is_banned(self, node: Node, names: set[str]) -> bool:
         target = node.target
         if target in self.banned_ops or getattr(target, "overloadpacket", None) in self.banned_ops:
             return True
-        names = {op.__name__ for op in self.banned_ops if str(op).startswith("aten.")}
         own = target if isinstance(target, str) else getattr(target, "__name__", "")
         return not isinstance(target, OpOverload) and own in names  # torch.rand_like, x.bernoulli
 
