@@ -5,12 +5,10 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 from funcgrad.core.pacing import hurried, paced
 from funcgrad.runtime.deferred import lock
-from funcgrad.runtime.options import cores
 from funcgrad.runtime.process import at_end, in_child, process
 
 #: The maximum number of waiting jobs, beyond which the oldest is dropped. What was dropped is compiled when it is due.
@@ -79,7 +77,7 @@ def _compile_all() -> None:
             _change.wait_for(lambda: _waiting)
             what, job = _waiting.popleft()
             _busy, _compiling = True, what
-        with paced() if cores() > 1 else nullcontext():
+        with paced():
             job()
         del what, job
 

@@ -154,9 +154,9 @@ class Settings:
         self.background = True
         self.backwards = 1
         self.by_numpy = True
-        # With a spare core, compiling slows the program down somewhat. On a single core it takes all of its time from
-        # the program, whenever it runs, so the program waits for it.
-        self.patience, self.behind = (1.0, 1.3) if cores() > 1 else (1.5, 0.0)
+        # Compiling slows the program down, and is slowed down by it: most on a single core. A program that waits for
+        # the compiler stands still for many steps, so it goes on for long enough.
+        self.patience, self.behind = (1.0, 2.5) if cores() > 1 else (1.5, 4.0)
         self.warmup = 3
 
 

@@ -28,9 +28,10 @@ from funcgrad.runtime.numpy_backend.aligned import is_aligned
 from funcgrad.runtime.options import compiler_options, cores
 from funcgrad.runtime.process import process, refuse
 
-#: A program runs by NumPy until that has taken this multiple of its compile time, both estimated; its window may be
-#: compiled before. Once compiled it never returns to NumPy, so the multiple is large: few runs are all by NumPy.
-PATIENCE = 6
+#: A program runs by NumPy until compiled runs would have saved this multiple of its compile time, both estimated; its
+#: window may be compiled before. Once compiled it never returns to NumPy, so the multiple is large: few runs are all by
+#: NumPy, and what is part of a recurring window is compiled with it, not separately first.
+PATIENCE = 10
 #: The fraction of that after which it is compiled in the background.
 AHEAD = 0.5
 #: The milliseconds of calling a compiled program and reading its result.
@@ -212,14 +213,17 @@ class Executable:
         return self.compile_cost() / 2
 
     def light(self) -> bool:
-        """Whether to run it by NumPy rather than compile it: it is small, and ran rarely or is tiny.
+        """Whether to run it by NumPy rather than compile it: it is small, and ran rarely or would gain nothing.
 
         This depends only on the program and on how often it ran.
         """
         if self._limit != self._limit:  # not computed yet
             takes = self.takes()
-            often = PATIENCE * self.compile_cost() if takes <= self._most() else -1.0
-            self._limit = math.inf if takes <= CALL_COST else often
+            saves = takes - CALL_COST - self.takes_within()
+            if takes > self._most():
+                self._limit = -1.0
+            else:
+                self._limit = PATIENCE * self.compile_cost() * takes / saves if saves > 0 else math.inf
         return self.spent <= self._limit and by_numpy()
 
     def stay(self) -> None:
