@@ -28,11 +28,13 @@ from funcgrad.runtime.numpy_backend.aligned import is_aligned
 from funcgrad.runtime.options import compiler_options, cores
 from funcgrad.runtime.process import process, refuse
 
-#: A program runs by NumPy until compiled runs would have saved this multiple of its compile time, both estimated; its
-#: window may be compiled before. Once compiled it never returns to NumPy, so the multiple is large: few runs are all by
-#: NumPy, and what is part of a recurring window is compiled with it, not separately first.
-PATIENCE = 10
-#: The fraction of that after which it is compiled in the background.
+#: A program runs by NumPy for this multiple of the runs after which its compile time is saved, as estimated. Its window
+#: may be compiled before.
+PATIENCE = 2
+#: Of programs that need so many runs to save it, the multiple is twice as large: a window that repeats is compiled within
+#: some hundred runs.
+MANY_RUNS = 100
+#: The fraction of those runs after which it is compiled in the background.
 AHEAD = 0.5
 #: The milliseconds of calling a compiled program and reading its result.
 CALL_COST = 0.03
@@ -223,7 +225,8 @@ class Executable:
             if takes > self._most():
                 self._limit = -1.0
             else:
-                self._limit = PATIENCE * self.compile_cost() * takes / saves if saves > 0 else math.inf
+                runs = self.compile_cost() / saves if saves > 0 else math.inf
+                self._limit = PATIENCE * runs * (1 + runs / MANY_RUNS) * takes
         return self.spent <= self._limit and by_numpy()
 
     def stay(self) -> None:
