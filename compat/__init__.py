@@ -57,7 +57,7 @@ __version__ = "2.13.0"
 
 # Rarely used modules are imported lazily, at the first access to them or to one of their names.
 _MODULES = frozenset((
-    "_C", "__config__", "_custom_ops", "__future__", "_decomp", "_dynamo", "_guards", "_higher_order_ops",
+    "_C", "__config__", "_custom_ops", "__future__", "_decomp", "_dynamo", "_guards", "_functorch", "_higher_order_ops", "_inductor",
     "_tensor", "_tensor_str", "_utils", "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed",
     "distributions", "export", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library", "linalg",
     "masked", "mps", "nested", "nn", "onnx",

@@ -130,9 +130,6 @@ nn.quantized: FloatFunctional
 """,
     COMPILER: """
 _inductor: compile aot_compile list_options
-_inductor.config:
-_inductor.config.triton:
-_inductor.config.cpp:
 _inductor.utils: do_bench_using_profiling is_big_gpu
 _inductor.cudagraph_trees: cudagraph_mark_step_begin
 _inductor.fx_passes:
@@ -144,7 +141,6 @@ _inductor.lowering: - lowerings
 _inductor.runtime.benchmarking: - benchmarker
 _functorch:
 _functorch.aot_autograd: aot_export_module aot_export_joint_simple
-_functorch.config:
 _functorch._aot_autograd.functional_utils:
 _export: capture_pre_autograd_graph
 _export.utils: _detect_fake_mode_from_gm
