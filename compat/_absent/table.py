@@ -167,11 +167,10 @@ compiler: - load_compiled_function
     ListType NoneType NumberType OptionalType PyObjectType RRefType StreamObjType StringType SymBoolType SymIntType
     TensorType TupleType UnionType
 jit._recursive:
-jit: RecursiveScriptModule _get_trace_graph
 jit._trace: _trace_module_map
 _C: AnyType BoolType ClassType ComplexType DeviceObjType DictType EnumType FloatType FutureType IntType InterfaceType
     ListType NoneType NumberType OptionalType PyObjectType RRefType StreamObjType StringType SymBoolType SymIntType
-    TensorType TupleType UnionType Graph Value Block ScriptMethod ScriptObject - _dispatch_dump
+    TensorType TupleType UnionType Block ScriptMethod ScriptObject - _dispatch_dump
 _C._onnx: OperatorExportTypes TrainingMode TensorProtoDataType
 classes:
 onnx.symbolic_opset9: unsqueeze squeeze select add expand reshape

@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from compat._dynamo.exc import Unsupported
+from importlib import import_module
 
 __all__ = ["graph_break", "handling", "refuse"]
 
@@ -61,7 +60,7 @@ def refuse(msg: str) -> None:
     Raises:
         Unsupported: always.
     """
-    raise Unsupported(
+    raise import_module("compat._dynamo.exc").Unsupported(
         "Call to `torch._dynamo.graph_break()`\n"
         f"  Explanation: User-inserted graph break. Message: {msg or None}\n"
         "  Hint: Remove the `torch._dynamo.graph_break()` call."

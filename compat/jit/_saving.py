@@ -9,6 +9,7 @@ import pickle
 import zipfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 from compat import serialization
@@ -19,6 +20,25 @@ __all__ = ["given_methods", "load", "save", "save_to_buffer"]
 
 #: The folder of a file's extra records.
 _EXTRA = "extra/"
+
+
+def _traced(name: str) -> Callable[[Any], Any]:
+    """An attribute that is computed from the example of a trace."""
+
+    def compute(obj: Any) -> Any:
+        if "_traced_example" not in obj.__dict__:
+            raise AttributeError(
+                f"'{type(obj).__name__}' object has no attribute '{name}': torch.jit.script runs Python, and there is "
+                "a graph only of what torch.jit.trace has traced"
+            )
+        made = import_module("compat.jit._tracing")
+        return made.code_of_traced(obj) if name == "code" else made.graph_of_traced(obj)
+
+    return compute
+
+
+#: The attributes of scripted and traced modules that are computed when they are read.
+_COMPUTED = {name: _traced(name) for name in ("graph", "inlined_graph", "code")}
 
 
 class _Function(Module):
@@ -42,6 +62,7 @@ def given_methods(obj: Any, example: tuple[tuple[Any, ...], dict[str, Any]] | No
         given["_traced_example"] = example
     if isinstance(obj, Module):
         obj.__dict__.update(given)
+        obj.__dict__["_computed"] = _COMPUTED
     elif not isinstance(obj, type):
         with suppress(AttributeError):  # methods and built-in functions have none
             for name, value in given.items():

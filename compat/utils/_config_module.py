@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
@@ -158,5 +158,3 @@ def configure(module: str) -> None:
     aliases = {name: text.rpartition(".")[2] for name, text in table.items() if text.startswith("->")}
     found.__dict__.update(_config=values, _aliases=aliases)
     found.__class__ = ConfigModule
-
-

@@ -182,6 +182,8 @@ class Module(Hooks, State):
         for table in ("_parameters", "_buffers", "_modules"):
             if table in held and name in held[table]:
                 return held[table][name]
+        if name in held.get("_computed", ()):
+            return held["_computed"][name](self)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
