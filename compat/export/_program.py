@@ -431,6 +431,7 @@ class Trace:
         specs: the kinds of its inputs.
         weights: the weights by name.
         calls: the signatures of the calls of preserved modules.
+        branches: the graphs of the functions of ``torch.cond``.
     """
 
     def __init__(
@@ -466,6 +467,7 @@ class Trace:
                     # Batch norm updates its statistics without changing their version.
                     if t._version != version or not isinstance(t, Parameter):
                         t.copy_(before)
+        self.branches = recorder.branches
         graph, specs, copied = _lifted(recorder, self.mod, self._keep)
         self.calls = {path: signature_of(call, copied) for path, call in recorder.preserved.items()}
         graph.output(tuple(copied.get(n, n) for n in tree_flatten(recorder.graph.output_node().args[0])[0]))
@@ -478,7 +480,11 @@ class Trace:
         """The graph at other sizes, if it has the same weights and constants."""
         if all(a is b for a, b in zip(inputs, self.inputs)):
             return self.graph
+        branches = self.branches
         graph, _, weights, out_spec = self._traced(inputs)
+        self.branches, others = branches, self.branches
+        if any(str(found.code) != others[name].code for name, found in branches.items()):
+            raise Fixed("the branches of torch.cond differ at another size")
         same = weights.keys() == self.weights.keys() and out_spec == self.out_spec
         for name, t in weights.items() if same else ():
             other = self.weights[name]
@@ -533,7 +539,7 @@ class Trace:
         whole = ModuleCallSignature([], [], self._spec, self.out_spec, forward_names(self.mod, *example))
         calls = entries([path for path, _ in self.mod.named_modules()], whole, self.calls)
         return ExportedProgram(
-            GraphModule({}, graph), signature, state, constants, self._spec, self.out_spec, example, calls
+            GraphModule(self.branches, graph), signature, state, constants, self._spec, self.out_spec, example, calls
         )
 
 
@@ -566,7 +572,8 @@ def _lifted(recorder: Recorder, mod: Module, keep: bool) -> tuple[Graph, list[In
     graph = Graph()
     specs: list[InputSpec] = []
     copied: dict[Node, Node] = {}
-    named = {str(n.target): n for n in recorder.graph.find_nodes(op="get_attr")}
+    attributes = recorder.graph.find_nodes(op="get_attr")
+    named = {str(n.target): n for n in attributes if n.target not in recorder.branches}
     owned, kept = _owned(mod), mod.state_dict(keep_vars=True)
     for name in [*owned, *[n for n in named if n not in owned]]:
         t = owned[name] if name in owned else named[name].meta["val"]
@@ -585,12 +592,12 @@ def _lifted(recorder: Recorder, mod: Module, keep: bool) -> tuple[Graph, list[In
                 copied[node] = graph.placeholder(node.name)
                 copied[node].meta["type"] = tuple(value.shape), value.dtype
                 specs.append(InputSpec(InputKind.USER_INPUT, TensorArgument(copied[node].name), None))
-        elif node.op == "call_function":
+        elif node.op == "call_function" or node.target in recorder.branches:
             copied[node] = graph.node_copy(node, lambda n: copied[n])
             if getattr(node.target, "_opname", "") == "rnn_layer":  # its last argument stores tensors for backward
                 copied[node].args = (*copied[node].args[:-1], True)
     for node, made in copied.items():
-        if keep:
+        if keep and "val" in node.meta:
             made.meta["val"] = node.meta["val"]
         else:
             made.meta.pop("val", None)

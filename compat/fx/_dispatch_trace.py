@@ -52,6 +52,7 @@ class Recorder(TorchDispatchMode):
     Attributes:
         graph: the graph so far.
         constants: tensors that are neither arguments nor results, by their names in the graph.
+        branches: the graphs of the functions of ``torch.cond``, by their names in the graph.
         preserved: the recorded calls of the modules that ``module_calls`` was asked for.
     """
 
@@ -59,6 +60,8 @@ class Recorder(TorchDispatchMode):
         super().__init__()
         self.graph = Graph()
         self.constants: dict[str, Tensor] = {}
+        self.branches: dict[str, Any] = {}
+        self._error = error
         self._names = {place(t): name for name, t in (owned or {}).items()}
         self._nodes: dict[tuple[Any, ...], Node] = {}
         self.preserved: dict[str, ModuleCall] = {}
@@ -214,6 +217,30 @@ class Recorder(TorchDispatchMode):
 
     def __exit__(self, *exc: Any) -> None:
         super().__exit__(*exc)
+        self.finish()
+
+    def conditional(self, pred: Tensor, functions: Sequence[Callable[..., Any]], operands: Any) -> Any:
+        """Records both functions of ``torch.cond``; returns the results of the one that the example takes."""
+        from compat.fx._branches import chosen, higher_order_cond, returned, trace_branches
+
+        found = trace_branches(functions, operands, self, self._error)
+        names = [f"{kind}_graph_{len(self.branches) // 2}" for kind in ("true", "false")]
+        condition = self.node_of(pred)
+        given = tuple(map(self.node_of, [*found.operands, *found.lifted]))
+        self.branches |= dict(zip(names, found.graphs))
+        node = self.graph.call_function(higher_order_cond, (condition, *map(self.graph.get_attr, names), given))
+        with unwatched():
+            results = chosen(found, bool(pred))
+        node.meta["val"] = tuple(results)
+        for n, t in enumerate(results):
+            if isinstance(t, Tensor):
+                item = self.graph.call_function(operator.getitem, (node, n))
+                item.meta["val"] = t
+                self._register(t, item, True)
+        return returned(found, results)
+
+    def finish(self) -> None:
+        """Ends the trace."""
         self._restore_layouts()
         self.values.close()
         self.sizes.close()

@@ -18,6 +18,7 @@ from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_map, tree_unf
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import DisableTorchFunction, TorchFunctionMode, local
 from compat._core.transforms.grad_mode import mode
+from compat.fx._branches import chosen, higher_order_cond, returned, trace_branches
 from compat.fx._data_dependent_sizes import CountedSizes
 from compat.fx._traced_storages import FollowedValues
 from compat.fx.graph import Graph
@@ -27,6 +28,9 @@ from compat.nn.modules.module import Module
 from compat.overrides import is_tensor_method_or_property
 
 __all__ = ["ByBackend", "ExplainOutput", "GraphBreak", "Traced", "explain", "trace"]
+
+
+_BRANCHES = ("true", "false")
 
 
 class GraphBreak(RuntimeError):
@@ -102,6 +106,21 @@ class _Functions(TorchFunctionMode):
                 if isinstance(t, Tensor):
                     self.know(t, self.graph.call_function(operator.getitem, (node, n)), follows)
         return found
+
+    def conditional(self, pred: Tensor, functions: Sequence[Callable[..., Any]], operands: Any) -> Any:
+        """Records both functions of ``torch.cond``; returns the results of the one that the example takes."""
+        found = trace_branches(functions, operands, None, GraphBreak)
+        names = [f"cond_{kind}_{sum(name.startswith('cond_') for name in self.attributes) // 2}" for kind in _BRANCHES]
+        condition = self.operand(pred)
+        given = tuple(map(self.operand, [*found.operands, *found.lifted]))
+        self.attributes |= dict(zip(names, found.graphs))
+        node = self.graph.call_function(higher_order_cond, (condition, *map(self.graph.get_attr, names), given))
+        with DisableTorchFunction():
+            results = chosen(found, bool(pred))
+        for n, t in enumerate(results):
+            if isinstance(t, Tensor):
+                self.know(t, self.graph.call_function(operator.getitem, (node, n)))
+        return returned(found, results)
 
     def _node(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
         if name == "__get__":
