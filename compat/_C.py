@@ -54,6 +54,7 @@ __all__ = [
 ]
 
 globals().update(names_of("_C"))
+_has_xpu = False
 _get_privateuse1_backend_name = answering("_get_privateuse1_backend_name", lambda: "privateuseone", "there is no other")
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
-from compat._core.tensor.registry import exposed, function, names_of
+from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import warn
 from compat._operators.create.factories import zeros, zeros_like
-from compat._operators.linalg.matmul import baddbmm, bmm
 from compat._operators.shape.cat_stack import cat
 
 # ---------------------------------------------------------------- masks
@@ -57,9 +57,10 @@ def canonical_mask(
     return mask if floating else zeros_like(mask, dtype=target_type).masked_fill_(mask, -math.inf)
 
 
-def _public(name: str) -> Any:
-    """A public function, which overrides and traces see, unlike an operator's own."""
-    return exposed(names_of("F")[name], "nn.functional", name)
+def _public(name: str, place: str = "nn.functional") -> Any:
+    """A public function as programs find it: overrides and traces see its calls, and profilers may have replaced it."""
+    module = sys.modules.get("compat" if place == "torch" else f"compat.{place}")
+    return names_of(place)[name] if module is None else getattr(module, name)
 
 
 def _batched(query: Tensor, key: Tensor, value: Tensor, padding: Any, mask: Any, num_heads: int) -> bool:
@@ -180,10 +181,11 @@ def _attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: 
     """The attended values and the weights, from ``(batch, length, width)``."""
     scaled = q * math.sqrt(1.0 / float(q.shape[-1]))
     k = k.transpose(-2, -1)
-    scores = bmm(scaled, k) if mask is None else baddbmm(mask, scaled, k)
-    weights = scores.softmax(-1)
+    bmm = _public("bmm", "torch")
+    scores = bmm(scaled, k) if mask is None else _public("baddbmm", "torch")(mask, scaled, k)
+    weights = _public("softmax")(scores, dim=-1)
     if dropout_p > 0.0:
-        weights = names_of("F")["dropout"](weights, dropout_p)
+        weights = _public("dropout")(weights, dropout_p)
     return bmm(weights, v), weights
 
 

@@ -87,3 +87,23 @@ def test_the_products_within_attention_are_recorded(train: bool) -> None:
 def test_a_recurrent_layer_is_one_operator() -> None:
     graph, _ = torch.jit._get_trace_graph(nn.LSTM(3, 4), (torch.randn(2, 1, 3),))
     assert [v.type().sizes() for v in graph.findNode("aten::lstm").outputs()] == [[2, 1, 4], [1, 1, 4], [1, 1, 4]]
+
+
+def test_a_profiler_that_replaces_functions_counts_those_within_attention(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: Counter[str] = Counter()
+
+    def counted(holder: Any, name: str) -> None:
+        function = getattr(holder, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            counts[name] += 1
+            return function(*args, **kwargs)
+
+        monkeypatch.setattr(holder, name, call)
+
+    for name in ("linear", "softmax"):
+        counted(F, name)
+    counted(torch, "bmm")
+    x = torch.randn(2, 5, 8)
+    nn.MultiheadAttention(8, 2, batch_first=True)(x, x, x)
+    assert counts == {"linear": 2, "softmax": 1, "bmm": 2}
