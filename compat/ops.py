@@ -45,7 +45,7 @@ def __getattr__(name: str) -> _Any:
     if name == "higher_order":
         from types import SimpleNamespace
 
-        from compat.fx._branches import higher_order_cond
+        from compat._higher_order_ops.cond import higher_order_cond
 
         globals()[name] = SimpleNamespace(cond=higher_order_cond)
         return globals()[name]

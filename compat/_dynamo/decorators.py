@@ -186,4 +186,5 @@ def patch_dynamo_config(arg1: Any = None, arg2: Any = None, **kwargs: Any) -> An
     Raises:
         AttributeError: for a setting that there is not.
     """
-    return _Patched(lambda: config.patch(arg1, arg2, **kwargs))
+    settings: Any = config  # its class changes when it is imported
+    return _Patched(lambda: settings.patch(arg1, arg2, **kwargs))

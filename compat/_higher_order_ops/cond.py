@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,8 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import local
 from compat._core.transforms import vmap_checks
 from compat._core.transforms.grad_mode import no_grad
+from compat._higher_order_ops.branches import record_conditional, returned, trace_branches
+from compat.fx._dispatch_trace import Recorder
 from funcgrad import control, runtime
 
 __all__ = ["cond"]
@@ -43,7 +46,9 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
     _check(pred, true_fn, false_fn, operands)
     recorder = _recorder()
     if recorder is not None:
-        return recorder.conditional(pred, (true_fn, false_fn), tuple(operands))
+        own = getattr(recorder, "conditional", None)
+        record = functools.partial(record_conditional, recorder, higher_order_cond) if own is None else own
+        return record(pred, (true_fn, false_fn), tuple(operands))
     if runtime.capturing():
         return _selected(pred.reshape(()), (true_fn, false_fn), tuple(operands))
     if decided(pred):
@@ -51,10 +56,19 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
     return control.cond(pred.reshape(()), true_fn, false_fn, *operands)
 
 
+def higher_order_cond(pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> Any:
+    """``torch.ops.higher_order.cond``: ``torch.cond`` as graphs call it."""
+    return cond(pred, true_fn, false_fn, tuple(operands))
+
+
+higher_order_cond.__name__ = higher_order_cond.__qualname__ = "cond"
+higher_order_cond.__module__ = "torch.ops.higher_order"
+
+
 def _recorder() -> Any:
     """The innermost trace that records both branches; None if there is none."""
     modes = [*state.modes, *local.modes]
-    return next((mode for mode in reversed(modes) if hasattr(mode, "conditional")), None)
+    return next((m for m in reversed(modes) if hasattr(m, "conditional") or isinstance(m, Recorder)), None)
 
 
 def _selected(pred: Tensor, functions: tuple[Any, Any], operands: tuple[Any, ...]) -> Any:
@@ -62,8 +76,6 @@ def _selected(pred: Tensor, functions: tuple[Any, Any], operands: tuple[Any, ...
 
     A tensor passes its gradient only through the branch that is taken: one of another branch may be ``nan``.
     """
-    from compat.fx._branches import returned, trace_branches
-
     where: Any = names_of("torch")["where"]
     with no_grad():
         found = trace_branches(functions, operands)

@@ -33,6 +33,7 @@ from compat._core.types.memory_format import (
     memory_format,
     preserve_format,
 )
+from compat._higher_order_ops.cond import higher_order_cond
 from compat.export._module_calls import ModuleCallEntry, ModuleCallSignature
 from compat.export._program import ExportedProgram
 from compat.export._sizes import Size
@@ -45,7 +46,6 @@ from compat.export.graph_signature import (
     OutputSpec,
     TensorArgument,
 )
-from compat.fx._branches import higher_order_cond
 from compat.fx.graph import Graph
 from compat.fx.graph_module import GraphModule
 from compat.fx.node import Node

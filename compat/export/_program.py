@@ -24,7 +24,19 @@ from compat.export._module_calls import (
     forward_names,
     signature_of,
 )
-from compat.export._sizes import MOST, Fixed, Place, Symbol, bound, candidates, declared_symbols, fits, generalized
+from compat.export._sizes import (
+    MOST,
+    Fixed,
+    Place,
+    SizeName,
+    Symbol,
+    ValueRanges,
+    bound,
+    candidates,
+    declared_symbols,
+    fits,
+    generalized,
+)
 from compat.export.dynamic_shapes import AdditionalInputs, ShapesCollection
 from compat.export.graph_signature import (
     ConstantArgument,
@@ -52,23 +64,6 @@ class CallSpec(NamedTuple):
 
     in_spec: TreeSpec
     out_spec: TreeSpec
-
-
-class ValueRanges(NamedTuple):
-    """The minimum and the maximum of a size; None without a maximum."""
-
-    lower: int
-    upper: int | None
-
-    def __repr__(self) -> str:
-        return f"VR[{self.lower}, {'int_oo' if self.upper is None else self.upper}]"
-
-
-class SizeName(str):
-    """The name of a dynamic size, which is printed as it is."""
-
-    __slots__ = ()
-    __repr__ = str.__str__
 
 
 class ExportedProgram:

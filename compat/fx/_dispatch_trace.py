@@ -61,7 +61,7 @@ class Recorder(TorchDispatchMode):
         self.graph = Graph()
         self.constants: dict[str, Tensor] = {}
         self.branches: dict[str, Any] = {}
-        self._error = error
+        self.error = error
         self._names = {place(t): name for name, t in (owned or {}).items()}
         self._nodes: dict[tuple[Any, ...], Node] = {}
         self.preserved: dict[str, ModuleCall] = {}
@@ -81,10 +81,11 @@ class Recorder(TorchDispatchMode):
         node = self.graph.placeholder(name)
         node.meta["val"] = value
         if isinstance(value, Tensor):
-            self._register(value, node, True)
+            self.register(value, node, True)
         return node
 
-    def _register(self, t: Tensor, node: Node, depends: bool) -> None:
+    def register(self, t: Tensor, node: Node, depends: bool) -> None:
+        """Registers the node of a tensor."""
         self._nodes[place(t)] = node
         self._held.append((t, node, place(t)))
         self.values.follow(t, depends)
@@ -114,7 +115,7 @@ class Recorder(TorchDispatchMode):
             self.constants[name] = t
             found = self.graph.get_attr(name)
         found.meta["val"] = t
-        self._register(t, found, name in self._names.values())
+        self.register(t, found, name in self._names.values())
         return found
 
     def _constant_name(self) -> str:
@@ -156,13 +157,13 @@ class Recorder(TorchDispatchMode):
         node.meta["nn_module_stack"] = stack = {path: (path, kind) for path, kind in self._calls}
         self.sizes.mark(name, (args, kwargs), [t for t in leaves if isinstance(t, Tensor)])
         if isinstance(out, Tensor):
-            self._register(out, node, follows)
+            self.register(out, node, follows)
         else:
             for n, t in enumerate(out):
                 if isinstance(t, Tensor):
                     item = self.graph.call_function(operator.getitem, (node, n))
                     item.meta |= {"val": t, "nn_module_stack": stack}
-                    self._register(t, item, follows)
+                    self.register(t, item, follows)
         return out
 
     @contextmanager
@@ -219,26 +220,6 @@ class Recorder(TorchDispatchMode):
         super().__exit__(*exc)
         self.finish()
 
-    def conditional(self, pred: Tensor, functions: Sequence[Callable[..., Any]], operands: Any) -> Any:
-        """Records both functions of ``torch.cond``; returns the results of the one that the example takes."""
-        from compat.fx._branches import chosen, higher_order_cond, returned, trace_branches
-
-        found = trace_branches(functions, operands, self, self._error)
-        names = [f"{kind}_graph_{len(self.branches) // 2}" for kind in ("true", "false")]
-        condition = self.node_of(pred)
-        given = tuple(map(self.node_of, [*found.operands, *found.lifted]))
-        self.branches |= dict(zip(names, found.graphs))
-        node = self.graph.call_function(higher_order_cond, (condition, *map(self.graph.get_attr, names), given))
-        with unwatched():
-            results = chosen(found, bool(pred))
-        node.meta["val"] = tuple(results)
-        for n, t in enumerate(results):
-            if isinstance(t, Tensor):
-                item = self.graph.call_function(operator.getitem, (node, n))
-                item.meta["val"] = t
-                self._register(t, item, True)
-        return returned(found, results)
-
     def finish(self) -> None:
         """Ends the trace."""
         self._restore_layouts()
@@ -279,11 +260,11 @@ def record(
         found = function(*args, **(kwargs or {}))
         recorder.graph.output(tree_map(recorder.operand, found))
     leaves = [x for call in recorder.preserved.values() for x in (*call.inputs, *call.outputs)]
-    _drop_unused(recorder.graph, {x for x in leaves if isinstance(x, Node)})
+    drop_unused(recorder.graph, {x for x in leaves if isinstance(x, Node)})
     return recorder, found
 
 
-def _drop_unused(graph: Graph, kept: Container[Any]) -> None:
+def drop_unused(graph: Graph, kept: Container[Any]) -> None:
     """Removes unused nodes, except those that write into tensors, and some others."""
     for node in reversed(list(graph.nodes)):
         unused = node.op in ("call_function", "get_attr") and not node.users and node not in kept

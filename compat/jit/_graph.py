@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -75,7 +76,7 @@ class JitType:
         """A tensor's dtype."""
         return None if self._tensor is None else self._tensor[2]
 
-    def scalarType(self) -> str | None:  # noqa: N802 (PyTorch's name)
+    def scalarType(self) -> builtins.str | None:  # noqa: N802 (PyTorch's name)
         """TorchScript's name of a tensor's dtype, ``Float``."""
         return None if self._tensor is None else _SCALARS.get(str(self._tensor[2]).removeprefix("torch."))
 
@@ -116,7 +117,7 @@ class JitType:
         facts = [*map(repr, sizes), *([f"strides={strides}"] if sizes and strides is not None else [])]
         return f"{self.scalarType()}({', '.join([*facts, f'requires_grad={int(grad)}', f'device={device}'])})"
 
-    def __str__(self) -> str:
+    def __str__(self) -> builtins.str:
         return self._text
 
     __repr__ = __str__
@@ -386,7 +387,7 @@ class Graph:
         """The graph as text."""
         return str(self)
 
-    def __str__(self) -> str:
+    def __str__(self) -> builtins.str:
         given = ",\n      ".join(f"%{v._name} : {v._type.str()}" for v in self.inputs())
         body = "".join(f"  {node}" for node in self._nodes)
         return f"graph({given}):\n{body}  return ({', '.join(f'%{v._name}' for v in self.outputs())})\n"

@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import Any
 
 from compat import serialization
-from compat.jit._classes import mark_scripted
-from compat.nn.modules.module import Module
+from compat.jit._classes import MARK, mark_scripted
+from compat.nn.modules.module import Module, computed_attributes
 
 __all__ = ["given_methods", "load", "save", "save_to_buffer"]
 
@@ -37,8 +37,8 @@ def _traced(name: str) -> Callable[[Any], Any]:
     return compute
 
 
-#: The attributes of scripted and traced modules that are computed when they are read.
-_COMPUTED = {name: _traced(name) for name in ("graph", "inlined_graph", "code")}
+# Scripted and traced modules are marked; their graphs are computed when they are read.
+computed_attributes.update((name, (MARK, _traced(name))) for name in ("graph", "inlined_graph", "code"))
 
 
 class _Function(Module):
@@ -62,7 +62,6 @@ def given_methods(obj: Any, example: tuple[tuple[Any, ...], dict[str, Any]] | No
         given["_traced_example"] = example
     if isinstance(obj, Module):
         obj.__dict__.update(given)
-        obj.__dict__["_computed"] = _COMPUTED
     elif not isinstance(obj, type):
         with suppress(AttributeError):  # methods and built-in functions have none
             for name, value in given.items():

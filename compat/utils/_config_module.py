@@ -21,6 +21,7 @@ _FILE = Path(__file__).parents[1] / "_configs.txt"
 def _defaults() -> dict[str, dict[str, str]]:
     """By the address of each module, its settings and their defaults as text; ``-> name`` for another name of one."""
     found: dict[str, dict[str, str]] = {}
+    own: dict[str, str] = {}
     for line in _FILE.read_text().splitlines():
         if line.startswith("["):
             own = found[line[1:-1]] = {}

@@ -33,20 +33,21 @@ class _Whole:
         watch: the values that the function depends on besides its arguments.
         run: what the backend made of the graph.
         inputs: the number of an argument, or the tensor itself.
-        results: for each leaf of the result, a function of the backend's results and of the arguments.
+        results: for each leaf of the result, the number of a result of the backend or of an argument, or a value.
         spec: the structure of the result.
     """
 
     watch: Watch
     run: Callable[..., Any]
     inputs: list[int | Tensor]
-    results: list[Callable[[list[Any], list[Tensor]], Any]]
+    results: list[tuple[str, Any]]
     spec: TreeSpec
 
     def __call__(self, tensors: list[Tensor]) -> Any:
         found = self.run(*[tensors[t] if isinstance(t, int) else t for t in self.inputs])
         several = list(found) if isinstance(found, tuple | list) else [found]
-        return tree_unflatten([result(several, tensors) for result in self.results], self.spec)
+        sources: dict[str, Any] = {"result": several.__getitem__, "argument": tensors.__getitem__, "value": lambda x: x}
+        return tree_unflatten([sources[kind](x) for kind, x in self.results], self.spec)
 
 
 class ByBackend:
@@ -118,15 +119,14 @@ def _whole(watch: Watch, piece: Piece, numbers: dict[int, int], found: Any) -> _
     """The call of one graph, if its result consists of the graph's results, of arguments and of plain values."""
     outputs = {id(t): n for n, t in enumerate(piece.outputs)}
     flat, spec = tree_flatten(found)
-    results: list[Callable[[list[Any], list[Tensor]], Any]] = []
+    results: list[tuple[str, Any]] = []
     for x in flat:
-        output, argument = outputs.get(id(x)), numbers.get(id(x))
-        if output is not None:
-            results.append(lambda several, tensors, n=output: several[n])
-        elif argument is not None:
-            results.append(lambda several, tensors, n=argument: tensors[n])
+        if id(x) in outputs:
+            results.append(("result", outputs[id(x)]))
+        elif id(x) in numbers:
+            results.append(("argument", numbers[id(x)]))
         elif isinstance(x, bool | int | float | str | None):
-            results.append(lambda several, tensors, x=x: x)
+            results.append(("value", x))
         else:
             return None
     return _Whole(watch, piece.run, [numbers.get(id(t), t) for t in piece.inputs], results, spec)

@@ -255,7 +255,7 @@ def _adopt(t: Tensor, result: Any) -> None:
     if not isinstance(result, Tensor) or result is t:
         return
     same = t._layout_ is result._layout_ and t._offset_ == result._offset_
-    if same:  # who holds the traced storage now reads the result
+    if same:  # a reader of the traced storage gets the result
         t._storage_.buffer = result._storage_.buffer
     for slot in _SLOTS:
         setattr(t, slot, getattr(result, slot))

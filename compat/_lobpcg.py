@@ -1,4 +1,4 @@
-"""``lobpcg``: a few extreme eigenpairs of a large symmetric matrix, by products with it."""
+"""``torch.lobpcg``: a few extreme eigenpairs of a large symmetric matrix, by products with it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
 from compat._core.types import dtype as dtypes
+from compat.autograd.function import Function
 
 __all__ = ["lobpcg"]
 
@@ -20,7 +21,7 @@ def _torch(name: str) -> Any:
     return names_of("torch")[name]
 
 
-def _product(a: Tensor | None, x: Tensor) -> Tensor:
+def _product(a: Any, x: Tensor) -> Tensor:
     """A matrix, the identity if it is None, times another one."""
     if a is None:
         return x
@@ -110,13 +111,13 @@ def _batched(a: Tensor, b: Tensor | None, x: Tensor | None, ik: Tensor | None, o
         if a.dim() < 3:
             return _Search(a, b, x, ik, k, tol, options).run()
         batch = a.shape[:-2]
-        several = [
+        bs, xs, iks = (
             None if t is None else t.expand(*batch, *t.shape[-2:]).reshape(-1, *t.shape[-2:]) for t in (b, x, ik)
-        ]
-        found = [
-            _Search(one, *[None if t is None else t[n] for t in several], k, tol, options).run()  # type: ignore[arg-type]
-            for n, one in enumerate(a.reshape(-1, m, m))
-        ]
+        )
+        found = []
+        for n, one in enumerate(a.reshape(-1, m, m)):
+            own, first, inverse = (None if t is None else t[n] for t in (bs, xs, iks))
+            found.append(_Search(one, own, first, inverse, k, tol, options).run())
         stack = _torch("stack")
         e, v = stack([e for e, _ in found]), stack([v for _, v in found])
         return e.reshape(*batch, *e.shape[1:]), v.reshape(*batch, *v.shape[1:])
@@ -130,9 +131,7 @@ class _Search:
         ivars, fvars, bvars, tvars: what a tracker reads.
     """
 
-    def __init__(
-        self, a: Tensor, b: Tensor | None, x: Tensor, ik: Tensor | None, k: int, tol: float, options: _Options
-    ):
+    def __init__(self, a: Tensor, b: Tensor | None, x: Any, ik: Tensor | None, k: int, tol: float, options: _Options):
         self.A, self.B, self.X, self.iK, self.k, self.tol, self.options = a, b, x, ik, k, tol, options
         self.ivars: dict[str, int] = {"istep": 0, "converged_count": 0}
         self.fvars: dict[str, float] = {}
@@ -211,7 +210,7 @@ class _Search:
 # ---------------------------------------------------------------- derivatives
 
 
-def _gradients(a: Tensor, b: Tensor | None, e: Tensor, u: Tensor, ge: Tensor, gu: Tensor) -> tuple[Tensor, Tensor]:
+def _gradients(a: Tensor, b: Any, e: Tensor, u: Any, ge: Tensor, gu: Tensor) -> tuple[Tensor, Tensor]:
     """The gradients with respect to the matrices.
 
     With ``w_i`` the derivative of the loss along ``(A - e_i B) u_i``, they are sums of ``w_i u_i^T``.
@@ -238,7 +237,6 @@ def _gradients(a: Tensor, b: Tensor | None, e: Tensor, u: Tensor, ge: Tensor, gu
 @functools.cache
 def _differentiable() -> Callable[..., Any]:
     """``lobpcg`` as an autograd function."""
-    from compat.autograd.function import Function
 
     class LOBPCGAutogradFunction(Function):
         @staticmethod

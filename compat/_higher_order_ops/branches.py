@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from compat._core.dispatch.overrides import state
+from compat._core.dispatch.overrides import state, unwatched
 from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_unflatten
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import DisableTorchFunction
-from compat.fx._dispatch_trace import Recorder, _drop_unused, place
+from compat.fx._dispatch_trace import Recorder, drop_unused, place
 from compat.fx.graph_module import GraphModule
 from compat.fx.node import Node
 
-__all__ = ["Branches", "higher_order_cond", "trace_branches"]
-
-
-def higher_order_cond(pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> Any:
-    """``torch.ops.higher_order.cond``: ``torch.cond`` as graphs call it."""
-    from compat._higher_order_ops.cond import cond
-
-    return cond(pred, true_fn, false_fn, tuple(operands))
-
-
-higher_order_cond.__name__ = higher_order_cond.__qualname__ = "cond"
-higher_order_cond.__module__ = "torch.ops.higher_order"
+__all__ = ["Branches", "chosen", "record_conditional", "returned", "trace_branches"]
 
 
 class Branches(NamedTuple):
@@ -86,7 +76,7 @@ class _Branch(Recorder):
             else:
                 last.append(node)
             last = node
-        _drop_unused(self.graph, ())
+        drop_unused(self.graph, ())
 
     @contextmanager
     def instead_of(self, outer: Any) -> Iterator[None]:
@@ -161,3 +151,30 @@ def chosen(branches: Branches, take: bool) -> Any:
 def returned(branches: Branches, results: Sequence[Any]) -> Any:
     """Results in the structure in which the functions return them."""
     return tree_unflatten(list(results), branches.spec)
+
+
+def record_conditional(
+    recorder: Recorder, target: Callable[..., Any], pred: Tensor, functions: Sequence[Callable[..., Any]], operands: Any
+) -> Any:
+    """Records both functions of ``torch.cond``; returns the results of the one that the example takes.
+
+    Args:
+        recorder: the surrounding trace.
+        target: the function that its graph calls with the predicate, both graphs and the operands.
+    """
+    found = trace_branches(functions, operands, recorder, recorder.error)
+    names = [f"{kind}_graph_{len(recorder.branches) // 2}" for kind in ("true", "false")]
+    condition = recorder.node_of(pred)
+    given = tuple(map(recorder.node_of, [*found.operands, *found.lifted]))
+    recorder.branches |= dict(zip(names, found.graphs))
+    graph = recorder.graph
+    node = graph.call_function(target, (condition, *map(graph.get_attr, names), given))
+    with unwatched():
+        results = chosen(found, bool(pred))
+    node.meta["val"] = tuple(results)
+    for n, t in enumerate(results):
+        if isinstance(t, Tensor):
+            item = graph.call_function(operator.getitem, (node, n))
+            item.meta["val"] = t
+            recorder.register(t, item, True)
+    return returned(found, results)
