@@ -13,7 +13,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import local
 from compat._core.transforms import vmap_checks
 from compat._core.transforms.grad_mode import no_grad
-from compat._higher_order_ops.branches import record_conditional, returned, trace_branches
+from compat._higher_order_ops._branches import record_conditional, returned, trace_branches
 from compat.fx._dispatch_trace import Recorder
 from funcgrad import control, runtime
 

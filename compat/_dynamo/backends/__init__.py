@@ -1,7 +1,7 @@
 """``torch.compile(backend=function)``: calls as ``fx`` graphs, which the backend compiles to callables.
 
 Functions of ``torch`` and methods of tensors become nodes, with the module's parameters under their names. Where a call
-reads a tensor's value, one graph ends and another begins (``pieces``).
+reads a tensor's value, one graph ends and another begins (``_pieces``).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from compat._compile.stance import current as stance
 from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_unflatten
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
-from compat._dynamo.backends.functions import GraphBreak
-from compat._dynamo.backends.pieces import Piece, Pieces, structure_of
+from compat._dynamo.backends._functions import GraphBreak
+from compat._dynamo.backends._pieces import Piece, Pieces, structure_of
 from compat._dynamo.exc import BackendCompilerFailed, Unsupported
 from compat.fx.graph_module import GraphModule
 from compat.nn.modules.module import Module

@@ -10,7 +10,7 @@ from compat._core.memory.guarded_storage import operation
 from compat._core.pytree.trees import tree_flatten, tree_map
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import DisableTorchFunction, TorchFunctionMode, local
-from compat._higher_order_ops.branches import chosen, returned, trace_branches
+from compat._higher_order_ops._branches import chosen, returned, trace_branches
 from compat._higher_order_ops.cond import higher_order_cond
 from compat.fx._data_dependent_sizes import CountedSizes
 from compat.fx._traced_storages import FollowedValues

@@ -17,7 +17,7 @@ from compat._core.random.generator import default_generator
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import DisableTorchFunction
 from compat._core.transforms.grad_mode import mode
-from compat._dynamo.backends.functions import Functions, GraphBreak
+from compat._dynamo.backends._functions import Functions, GraphBreak
 from compat.fx._data_dependent_sizes import CountedSizes
 from compat.fx._traced_storages import FollowedValues, tensors_in
 from compat.fx.graph import Graph
