@@ -26,6 +26,8 @@ from compat._functorch.vmap import _add_batch_dim, _remove_batch_dim
 from compat._serialization.zip_reader import PyTorchFileReader
 from compat._serialization.zip_writer import PyTorchFileWriter
 from compat.func import debug_unwrap
+from compat.jit import is_tracing
+from compat.jit._graph import Graph, Node, Use, Value
 from compat.nn.modules.utils import parse_to
 from funcgrad.interpreters.batching import BatchTracer
 
@@ -35,9 +37,13 @@ __all__ = [
     "DispatchKey",
     "DispatchKeySet",
     "Generator",
+    "Graph",
+    "Node",
     "PyTorchFileReader",
     "PyTorchFileWriter",
     "StorageBase",
+    "Use",
+    "Value",
     "_ExcludeDispatchKeyGuard",
     "_are_functorch_transforms_active",
     "_disabled_torch_function_impl",
@@ -48,8 +54,13 @@ __all__ = [
 ]
 
 globals().update(names_of("_C"))
+_has_xpu = False
 _get_privateuse1_backend_name = answering("_get_privateuse1_backend_name", lambda: "privateuseone", "there is no other")
-_is_tracing = answering("_is_tracing", lambda: False, "no trace is ever recorded for TorchScript")
+
+
+def _is_tracing() -> bool:
+    """Whether ``torch.jit._get_trace_graph`` is recording a call."""
+    return is_tracing()
 
 
 def _are_functorch_transforms_active() -> bool:

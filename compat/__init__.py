@@ -57,12 +57,12 @@ __version__ = "2.13.0"
 
 # Rarely used modules are imported lazily, at the first access to them or to one of their names.
 _MODULES = frozenset((
-    "_C", "__config__", "_custom_ops", "__future__", "_decomp", "_dynamo", "_guards", "_higher_order_ops",
-    "_tensor", "_tensor_str", "_utils", "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed",
-    "distributions", "export", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library", "linalg",
-    "masked", "mps", "nested", "nn", "onnx",
-    "ops", "optim", "overrides", "profiler", "quasirandom", "return_types", "serialization", "signal", "sparse",
-    "special", "testing", "utils", "version", "xpu",
+    "_C", "__config__", "_custom_ops", "__future__", "_decomp", "_dynamo", "_functorch", "_guards",
+    "_higher_order_ops", "_inductor", "_tensor", "_tensor_str", "_utils", "accelerator", "amp", "backends",
+    "compiler", "cpu", "cuda", "distributed", "distributions", "export", "fft", "func", "functional", "futures", "fx",
+    "hub", "jit", "library", "linalg", "masked", "mps", "nested", "nn", "onnx", "ops", "optim", "overrides",
+    "profiler", "quasirandom", "return_types", "serialization", "signal", "sparse", "special", "testing", "utils",
+    "version", "xpu",
 ))  # fmt: skip
 _LATER = {
     "DisableTorchFunction": "_core.tensor.torch_function",

@@ -39,7 +39,7 @@ def _refuse(module: str, name: str) -> Any:
 def name_modules() -> None:
     """Installs these errors in the loaded modules of compat, except those with their own ``__getattr__``."""
     # In the module's own names, not by a class of modules, of which Python finds attributes more slowly.
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():  # at once: other threads import
         if name.startswith("compat.") and isinstance(module, ModuleType):
             module.__dict__.setdefault("__getattr__", partial(_refuse, name))
 

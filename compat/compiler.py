@@ -63,10 +63,6 @@ def nested_compile_region(fn: Any = None) -> Any:
     return nested_compile_region if fn is None else fn
 
 
-def _mark(t: Any, *args: Any, **kwargs: Any) -> None:
-    """Marks sizes of a tensor as dynamic or static; ignored, as each size is compiled separately."""
-
-
 def is_compiling() -> bool:
     """Whether a call of a compiled function is being captured."""
     return bool(runtime.capturing())

@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from compat._absent import stand_in_module, why_absent
+from compat._absent.table import COMPILER
 from compat._addresses import is_shown
 from compat._module_errors import name_modules
 from compat._shown_names import hide_all, show, show_all
@@ -132,7 +133,9 @@ class _Finder(MetaPathFinder):
                 return ModuleSpec(fullname, _StandIn(stands), is_package=True)
             if head == _THEIRS and rest:
                 first = rest.partition(".")[0]
-                why = why_absent(rest) or (_found(f"{_OURS}.{first}") is None and why_absent(first))
+                # A package that is there may lack what it is for: of the compiler only settings are there.
+                lacking = _found(f"{_OURS}.{first}") is None or why_absent(first) == COMPILER
+                why = why_absent(rest) or (lacking and why_absent(first))
                 raise ModuleNotFoundError(f"No module named {fullname!r}" + (f": {why}" if why else ""), name=fullname)
             return None
         return ModuleSpec(

@@ -42,6 +42,13 @@ def __getattr__(name: str) -> _Any:
         return loaded
     if name.startswith("__"):
         raise AttributeError(f"module 'torch.ops' has no attribute '{name}'")
+    if name == "higher_order":
+        from types import SimpleNamespace
+
+        from compat._higher_order_ops.cond import higher_order_cond
+
+        globals()[name] = SimpleNamespace(cond=higher_order_cond)
+        return globals()[name]
     found = globals()[name] = _namespace(name)
     if name == "profiler":
         from compat._libraries.profiler import declare

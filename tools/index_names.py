@@ -20,7 +20,15 @@ FILE = Path(__file__).parents[1] / "compat" / "names.txt"
 #: Modules that compat imports.
 AT_ONCE = ("compat._core.", "compat.autograd", "compat.random")
 #: Public modules that publish names in addition to the operators.
-LATER = ("compat", "compat._compile", "compat.func", "compat.library", "compat.nn", "compat.serialization")
+LATER = (
+    "compat",
+    "compat._compile",
+    "compat._lobpcg",
+    "compat.func",
+    "compat.library",
+    "compat.nn",
+    "compat.serialization",
+)
 found: dict[tuple[str, str], set[str]] = {}
 
 

@@ -130,9 +130,6 @@ nn.quantized: FloatFunctional
 """,
     COMPILER: """
 _inductor: compile aot_compile list_options
-_inductor.config:
-_inductor.config.triton:
-_inductor.config.cpp:
 _inductor.utils: do_bench_using_profiling is_big_gpu
 _inductor.cudagraph_trees: cudagraph_mark_step_begin
 _inductor.fx_passes:
@@ -144,7 +141,6 @@ _inductor.lowering: - lowerings
 _inductor.runtime.benchmarking: - benchmarker
 _functorch:
 _functorch.aot_autograd: aot_export_module aot_export_joint_simple
-_functorch.config:
 _functorch._aot_autograd.functional_utils:
 _export: capture_pre_autograd_graph
 _export.utils: _detect_fake_mode_from_gm
@@ -171,11 +167,10 @@ compiler: - load_compiled_function
     ListType NoneType NumberType OptionalType PyObjectType RRefType StreamObjType StringType SymBoolType SymIntType
     TensorType TupleType UnionType
 jit._recursive:
-jit: RecursiveScriptModule _get_trace_graph
 jit._trace: _trace_module_map
 _C: AnyType BoolType ClassType ComplexType DeviceObjType DictType EnumType FloatType FutureType IntType InterfaceType
     ListType NoneType NumberType OptionalType PyObjectType RRefType StreamObjType StringType SymBoolType SymIntType
-    TensorType TupleType UnionType Graph Value Block ScriptMethod ScriptObject - _dispatch_dump
+    TensorType TupleType UnionType Block ScriptMethod ScriptObject - _dispatch_dump
 _C._onnx: OperatorExportTypes TrainingMode TensorProtoDataType
 classes:
 onnx.symbolic_opset9: unsqueeze squeeze select add expand reshape

@@ -11,10 +11,12 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Any
 
 from compat._compile.backward import NotReplayable
+from compat._compile.breaks import handling, refuse
 from compat._compile.capture import Capturing, ValueNeeded, single
 from compat._compile.replay import replay_of
 from compat._compile.stance import current as now
@@ -73,7 +75,8 @@ class Compiled:
             return self.function(*args, **kwargs)
         capturing = Capturing(self.function, args, kwargs, tensors, others)
         try:
-            made = replay_of(capturing.run())
+            with handling(refuse) if self.fullgraph else nullcontext():
+                made = replay_of(capturing.run())
         except ValueNeeded as why:
             self.reason = str(why)
             if self.fullgraph and not capturing.capture.within:

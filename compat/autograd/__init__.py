@@ -43,7 +43,16 @@ __all__ = [
 ]  # fmt: skip
 
 
+def _is_checkpoint_valid() -> bool:
+    """Whether reentrant checkpoints can run their backward pass, which here they always can."""
+    return True
+
+
 def __getattr__(name: str) -> _Any:
+    if name == "DeviceType":
+        from compat.profiler import DeviceType
+
+        return DeviceType
     if name not in ("profiler", "profiler_util"):
         raise _no_attribute(__name__, name)
     from importlib import import_module

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import SimpleNamespace
@@ -92,8 +93,10 @@ def log_api_usage_once(event: str) -> None:
 
 
 @function("C._get_tracing_state")
-def get_tracing_state() -> None:
-    """None: TorchScript tracing is not supported."""
+def get_tracing_state() -> Any:
+    """The state of the call that ``torch.jit._get_trace_graph`` is recording; None if there is none."""
+    tracing = sys.modules.get("compat.jit._tracing")
+    return None if tracing is None else tracing.current()
 
 
 def keep_graph() -> bool:

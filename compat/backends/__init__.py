@@ -8,7 +8,7 @@ Example:
     False
 """
 
-from compat.backends import cpu, cuda, cudnn, mkl, mkldnn, mps, openmp, opt_einsum
+from compat.backends import cpu, cuda, cudnn, mkl, mkldnn, mps, nnpack, openmp, opt_einsum
 
 fp32_precision = "none"
-__all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum"]
+__all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum"]

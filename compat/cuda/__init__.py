@@ -91,6 +91,16 @@ def init() -> None:
 
 _lazy_init = init
 
+
+def _lazy_call(callable: Any, **kwargs: Any) -> None:
+    """Calls a function, which PyTorch does when CUDA is initialized: the devices are there from the start.
+
+    Without a device nothing is called, as in PyTorch.
+    """
+    if is_available():
+        callable()
+
+
 #: The generators of GPUs; empty until there is one.
 default_generators: tuple[Any, ...] = ()
 

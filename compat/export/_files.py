@@ -33,6 +33,7 @@ from compat._core.types.memory_format import (
     memory_format,
     preserve_format,
 )
+from compat._higher_order_ops.cond import higher_order_cond
 from compat.export._module_calls import ModuleCallEntry, ModuleCallSignature
 from compat.export._program import ExportedProgram
 from compat.export._sizes import Size
@@ -103,6 +104,8 @@ def _target(node: Node) -> str:
         return str(node.target.__name__)
     if isinstance(node.target, OpOverload):
         return str(node.target)
+    if node.target is higher_order_cond:
+        return "higher_order.cond.default"
     raise TypeError(f"torch.export.save: {node.target!r} is not an operator")
 
 
@@ -110,6 +113,8 @@ def _operator(name: str) -> Any:
     if "." not in name:
         return getattr(operator, name)
     library, packet, overload = name.split(".", 2)
+    if library == "higher_order":
+        return higher_order_cond
     found = getattr(ops, library)
     return getattr(found, packet).overload(overload) if library == "aten" else getattr(getattr(found, packet), overload)
 
@@ -165,11 +170,7 @@ def save(ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = No
     every = {**ep.state_dict, **ep.constants}
     program = {
         "version": _VERSION,
-        "nodes": [
-            [n.op, n.name, _target(n) if n.op == "call_function" else str(n.target), _encode(n.args), _encode(n.kwargs)]
-            + ([_encode((n.meta["type"], _sizes(n)))] if n.op == "placeholder" else [])
-            for n in ep.graph.nodes
-        ],
+        "nodes": _rows(ep.graph_module),
         "inputs": [[s.kind.name, s.arg.name, s.target, s.persistent] for s in ep.graph_signature.input_specs],
         "outputs": [[s.arg.name, _encode(getattr(s.arg, "value", None))] for s in ep.graph_signature.output_specs],
         "dtypes": {name: str(t.dtype).removeprefix("torch.") for name, t in every.items()},
@@ -184,6 +185,20 @@ def save(ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = No
         archive.writestr("program.stablehlo", ep.stablehlo.serialize())
         for name, content in (extra_files or {}).items():
             archive.writestr(f"extra/{name}", content)
+
+
+def _rows(module: GraphModule) -> list[Any]:
+    """The nodes of a graph; a graph that it refers to, a branch of ``torch.cond``, is within its node."""
+    rows = []
+    for n in module.graph.nodes:
+        target = _target(n) if n.op == "call_function" else str(n.target)
+        row = [n.op, n.name, target, _encode(n.args), _encode(n.kwargs)]
+        if n.op == "placeholder":
+            row.append(_encode((n.meta.get("type", ((), None)), _sizes(n))))
+        elif n.op == "get_attr":
+            row.append(_rows(getattr(module, target)))
+        rows.append(row)
+    return rows
 
 
 def _written_call(entry: ModuleCallEntry) -> list[Any]:
@@ -237,12 +252,10 @@ def load(f: Any, *, extra_files: dict[str, Any] | None = None, **options: Any) -
     signature = ExportGraphSignature(inputs, [_output(name, value) for name, value in program["outputs"]])
     for name in signature.parameters:
         state[name] = Parameter(state[name], requires_grad=state[name].is_floating_point())
-    graph = _graph(program["nodes"])
+    graph_module = _graph_module(program["nodes"])
     in_spec, out_spec = _spec(program["in"]), _spec(program["out"])
     calls = [_read_call(*parts) for parts in program.get("calls", [])]
-    return ExportedProgram(
-        GraphModule({}, graph), signature, state, constants, in_spec, out_spec, None, calls, compiled
-    )
+    return ExportedProgram(graph_module, signature, state, constants, in_spec, out_spec, None, calls, compiled)
 
 
 def _argument(name: str, value: Any) -> TensorArgument | ConstantArgument:
@@ -253,8 +266,9 @@ def _output(name: str, value: Any) -> OutputSpec:
     return OutputSpec(OutputKind.USER_OUTPUT, _argument(name, value), None)
 
 
-def _graph(rows: list[Any]) -> Graph:
+def _graph_module(rows: list[Any]) -> GraphModule:
     graph = Graph()
+    branches: dict[str, GraphModule] = {}
     nodes: dict[str, Node] = {}
     for op, name, target, args, kwargs, *kind in rows:
         if op == "output":
@@ -265,7 +279,10 @@ def _graph(rows: list[Any]) -> Graph:
             (shape, dtype), sizes = _decode(kind[0], nodes)
             made.meta["type"] = tuple(shape), dtype
             made.meta["sizes"] = {d: Size(*size) for d, size in sizes.items()}
+        elif op == "get_attr":
+            branches[target] = _graph_module(kind[0])
+            made = graph.get_attr(target)
         else:
             made = graph.call_function(_operator(target), _decode(args, nodes), _decode(kwargs, nodes))
         nodes[name] = made
-    return graph
+    return GraphModule(branches, graph)

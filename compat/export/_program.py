@@ -24,7 +24,19 @@ from compat.export._module_calls import (
     forward_names,
     signature_of,
 )
-from compat.export._sizes import MOST, Fixed, Place, Symbol, bound, candidates, declared_symbols, fits, generalized
+from compat.export._sizes import (
+    MOST,
+    Fixed,
+    Place,
+    SizeName,
+    Symbol,
+    ValueRanges,
+    bound,
+    candidates,
+    declared_symbols,
+    fits,
+    generalized,
+)
 from compat.export.dynamic_shapes import AdditionalInputs, ShapesCollection
 from compat.export.graph_signature import (
     ConstantArgument,
@@ -52,23 +64,6 @@ class CallSpec(NamedTuple):
 
     in_spec: TreeSpec
     out_spec: TreeSpec
-
-
-class ValueRanges(NamedTuple):
-    """The minimum and the maximum of a size; None without a maximum."""
-
-    lower: int
-    upper: int | None
-
-    def __repr__(self) -> str:
-        return f"VR[{self.lower}, {'int_oo' if self.upper is None else self.upper}]"
-
-
-class SizeName(str):
-    """The name of a dynamic size, which is printed as it is."""
-
-    __slots__ = ()
-    __repr__ = str.__str__
 
 
 class ExportedProgram:
@@ -431,6 +426,7 @@ class Trace:
         specs: the kinds of its inputs.
         weights: the weights by name.
         calls: the signatures of the calls of preserved modules.
+        branches: the graphs of the functions of ``torch.cond``.
     """
 
     def __init__(
@@ -466,6 +462,7 @@ class Trace:
                     # Batch norm updates its statistics without changing their version.
                     if t._version != version or not isinstance(t, Parameter):
                         t.copy_(before)
+        self.branches = recorder.branches
         graph, specs, copied = _lifted(recorder, self.mod, self._keep)
         self.calls = {path: signature_of(call, copied) for path, call in recorder.preserved.items()}
         graph.output(tuple(copied.get(n, n) for n in tree_flatten(recorder.graph.output_node().args[0])[0]))
@@ -478,7 +475,11 @@ class Trace:
         """The graph at other sizes, if it has the same weights and constants."""
         if all(a is b for a, b in zip(inputs, self.inputs)):
             return self.graph
+        branches = self.branches
         graph, _, weights, out_spec = self._traced(inputs)
+        self.branches, others = branches, self.branches
+        if any(str(found.code) != others[name].code for name, found in branches.items()):
+            raise Fixed("the branches of torch.cond differ at another size")
         same = weights.keys() == self.weights.keys() and out_spec == self.out_spec
         for name, t in weights.items() if same else ():
             other = self.weights[name]
@@ -533,7 +534,7 @@ class Trace:
         whole = ModuleCallSignature([], [], self._spec, self.out_spec, forward_names(self.mod, *example))
         calls = entries([path for path, _ in self.mod.named_modules()], whole, self.calls)
         return ExportedProgram(
-            GraphModule({}, graph), signature, state, constants, self._spec, self.out_spec, example, calls
+            GraphModule(self.branches, graph), signature, state, constants, self._spec, self.out_spec, example, calls
         )
 
 
@@ -566,7 +567,8 @@ def _lifted(recorder: Recorder, mod: Module, keep: bool) -> tuple[Graph, list[In
     graph = Graph()
     specs: list[InputSpec] = []
     copied: dict[Node, Node] = {}
-    named = {str(n.target): n for n in recorder.graph.find_nodes(op="get_attr")}
+    attributes = recorder.graph.find_nodes(op="get_attr")
+    named = {str(n.target): n for n in attributes if n.target not in recorder.branches}
     owned, kept = _owned(mod), mod.state_dict(keep_vars=True)
     for name in [*owned, *[n for n in named if n not in owned]]:
         t = owned[name] if name in owned else named[name].meta["val"]
@@ -585,12 +587,12 @@ def _lifted(recorder: Recorder, mod: Module, keep: bool) -> tuple[Graph, list[In
                 copied[node] = graph.placeholder(node.name)
                 copied[node].meta["type"] = tuple(value.shape), value.dtype
                 specs.append(InputSpec(InputKind.USER_INPUT, TensorArgument(copied[node].name), None))
-        elif node.op == "call_function":
+        elif node.op == "call_function" or node.target in recorder.branches:
             copied[node] = graph.node_copy(node, lambda n: copied[n])
             if getattr(node.target, "_opname", "") == "rnn_layer":  # its last argument stores tensors for backward
                 copied[node].args = (*copied[node].args[:-1], True)
     for node, made in copied.items():
-        if keep:
+        if keep and "val" in node.meta:
             made.meta["val"] = node.meta["val"]
         else:
             made.meta.pop("val", None)

@@ -33,6 +33,23 @@ MOST = 6
 _ALL_PRODUCTS = 3
 
 
+class ValueRanges(NamedTuple):
+    """The minimum and the maximum of a size; None without a maximum."""
+
+    lower: int
+    upper: int | None
+
+    def __repr__(self) -> str:
+        return f"VR[{self.lower}, {'int_oo' if self.upper is None else self.upper}]"
+
+
+class SizeName(str):
+    """The name of a dynamic size, which is printed as it is."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
 class _Hint:
     """The treatment of a size without a name."""
 

@@ -52,6 +52,7 @@ class Recorder(TorchDispatchMode):
     Attributes:
         graph: the graph so far.
         constants: tensors that are neither arguments nor results, by their names in the graph.
+        branches: the graphs of the functions of ``torch.cond``, by their names in the graph.
         preserved: the recorded calls of the modules that ``module_calls`` was asked for.
     """
 
@@ -59,6 +60,8 @@ class Recorder(TorchDispatchMode):
         super().__init__()
         self.graph = Graph()
         self.constants: dict[str, Tensor] = {}
+        self.branches: dict[str, Any] = {}
+        self.error = error
         self._names = {place(t): name for name, t in (owned or {}).items()}
         self._nodes: dict[tuple[Any, ...], Node] = {}
         self.preserved: dict[str, ModuleCall] = {}
@@ -78,10 +81,11 @@ class Recorder(TorchDispatchMode):
         node = self.graph.placeholder(name)
         node.meta["val"] = value
         if isinstance(value, Tensor):
-            self._register(value, node, True)
+            self.register(value, node, True)
         return node
 
-    def _register(self, t: Tensor, node: Node, depends: bool) -> None:
+    def register(self, t: Tensor, node: Node, depends: bool) -> None:
+        """Registers the node of a tensor."""
         self._nodes[place(t)] = node
         self._held.append((t, node, place(t)))
         self.values.follow(t, depends)
@@ -111,7 +115,7 @@ class Recorder(TorchDispatchMode):
             self.constants[name] = t
             found = self.graph.get_attr(name)
         found.meta["val"] = t
-        self._register(t, found, name in self._names.values())
+        self.register(t, found, name in self._names.values())
         return found
 
     def _constant_name(self) -> str:
@@ -153,13 +157,13 @@ class Recorder(TorchDispatchMode):
         node.meta["nn_module_stack"] = stack = {path: (path, kind) for path, kind in self._calls}
         self.sizes.mark(name, (args, kwargs), [t for t in leaves if isinstance(t, Tensor)])
         if isinstance(out, Tensor):
-            self._register(out, node, follows)
+            self.register(out, node, follows)
         else:
             for n, t in enumerate(out):
                 if isinstance(t, Tensor):
                     item = self.graph.call_function(operator.getitem, (node, n))
                     item.meta |= {"val": t, "nn_module_stack": stack}
-                    self._register(t, item, follows)
+                    self.register(t, item, follows)
         return out
 
     @contextmanager
@@ -214,6 +218,10 @@ class Recorder(TorchDispatchMode):
 
     def __exit__(self, *exc: Any) -> None:
         super().__exit__(*exc)
+        self.finish()
+
+    def finish(self) -> None:
+        """Ends the trace."""
         self._restore_layouts()
         self.values.close()
         self.sizes.close()
@@ -252,11 +260,11 @@ def record(
         found = function(*args, **(kwargs or {}))
         recorder.graph.output(tree_map(recorder.operand, found))
     leaves = [x for call in recorder.preserved.values() for x in (*call.inputs, *call.outputs)]
-    _drop_unused(recorder.graph, {x for x in leaves if isinstance(x, Node)})
+    drop_unused(recorder.graph, {x for x in leaves if isinstance(x, Node)})
     return recorder, found
 
 
-def _drop_unused(graph: Graph, kept: Container[Any]) -> None:
+def drop_unused(graph: Graph, kept: Container[Any]) -> None:
     """Removes unused nodes, except those that write into tensors, and some others."""
     for node in reversed(list(graph.nodes)):
         unused = node.op in ("call_function", "get_attr") and not node.users and node not in kept

@@ -19,6 +19,7 @@ from compat.jit._classes import Error, RecursiveScriptModule, ScriptFunction, Sc
 from compat.jit._freezing import freeze, optimize_for_inference
 from compat.jit._modifiers import FunctionModifiers, mark
 from compat.jit._saving import given_methods, load, save
+from compat.jit._tracing import current as _trace_state, graph_of
 from compat.nn.modules.module import Module
 
 __all__ = [
@@ -55,8 +56,8 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """Whether a trace is being recorded for TorchScript: always False."""
-    return False
+    """Whether ``_get_trace_graph`` is recording a call: ``trace`` runs a function as Python."""
+    return _trace_state() is not None
 
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
@@ -158,6 +159,33 @@ def trace_module(mod: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) ->
     for method, example in inputs.items():
         trace(mod if method == "forward" else getattr(mod, method), example)
     return mod
+
+
+def _get_trace_graph(
+    f: Callable[..., Any], args: Any = (), kwargs: Any = None, strict: bool = True, _force_outplace: bool = False,
+    return_inputs: bool = False, _return_inputs_states: bool = False,
+) -> Any:  # fmt: skip
+    """The graph of a call, and its result: the operations under TorchScript's names, with sizes, for tools that count.
+
+    Args:
+        f: the function or module.
+        args: a tuple of arguments, or one tensor.
+        kwargs: keyword arguments.
+        return_inputs: whether to return the arguments, too.
+
+    Raises:
+        NotImplementedError: for ``_return_inputs_states``.
+
+    Example:
+        >>> graph, _ = torch.jit._get_trace_graph(torch.nn.Linear(3, 2), (torch.ones(1, 3),))
+        >>> [(node.kind(), node.output().type().sizes()) for node in graph.nodes()]
+        [('aten::linear', [1, 2])]
+    """
+    if _return_inputs_states:
+        raise NotImplementedError("torch.jit._get_trace_graph: _return_inputs_states is not supported")
+    given = tuple(args) if builtins.isinstance(args, tuple | list) else (args,)
+    graph, found = graph_of(f, given, kwargs or {})
+    return (graph, found, given) if return_inputs else (graph, found)
 
 
 def script_method(fn: F) -> F:

@@ -25,22 +25,22 @@ class Error(RuntimeError):
 
 
 #: The attribute of modules and functions that were scripted or traced.
-_MARK = "_is_scripted"
+MARK = "_is_scripted"
 
 
 def mark_scripted(obj: Any) -> None:
     """Marks a module or function as an instance of ``ScriptModule`` or ``ScriptFunction``."""
     if isinstance(obj, Module):
-        obj.__dict__[_MARK] = True
+        obj.__dict__[MARK] = True
     elif isinstance(obj, FunctionType):
-        setattr(obj, _MARK, True)
+        setattr(obj, MARK, True)
 
 
 class _ScriptedType(type):
     """The type of classes whose instances are marked objects, besides those of subclasses."""
 
     def __instancecheck__(cls, obj: Any) -> bool:
-        marked = cls in _MARKED and _MARK in getattr(obj, "__dict__", ())
+        marked = cls in _MARKED and MARK in getattr(obj, "__dict__", ())
         return super().__instancecheck__(obj) or (marked and isinstance(obj, Module) is issubclass(cls, Module))
 
 

@@ -9,16 +9,36 @@ import pickle
 import zipfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 from compat import serialization
-from compat.jit._classes import mark_scripted
-from compat.nn.modules.module import Module
+from compat.jit._classes import MARK, mark_scripted
+from compat.nn.modules.module import Module, computed_attributes
 
 __all__ = ["given_methods", "load", "save", "save_to_buffer"]
 
 #: The folder of a file's extra records.
 _EXTRA = "extra/"
+
+
+def _traced(name: str) -> Callable[[Any], Any]:
+    """An attribute that is computed from the example of a trace."""
+
+    def compute(obj: Any) -> Any:
+        if "_traced_example" not in obj.__dict__:
+            raise AttributeError(
+                f"'{type(obj).__name__}' object has no attribute '{name}': torch.jit.script runs Python, and there is "
+                "a graph only of what torch.jit.trace has traced"
+            )
+        made = import_module("compat.jit._tracing")
+        return made.code_of_traced(obj) if name == "code" else made.graph_of_traced(obj)
+
+    return compute
+
+
+# Scripted and traced modules are marked; their graphs are computed when they are read.
+computed_attributes.update((name, (MARK, _traced(name))) for name in ("graph", "inlined_graph", "code"))
 
 
 class _Function(Module):

@@ -1,160 +1,60 @@
-"""``torch.compile(backend=function)``: traces calls to ``fx`` graphs, which the backend compiles to callables.
+"""``torch.compile(backend=function)``: calls as ``fx`` graphs, which the backend compiles to callables.
 
-A call is traced once per argument signature: functions of ``torch`` and methods of tensors become nodes, with the
-module's parameters under their names. A call that reads a tensor's value cannot be one graph and runs unchanged.
+Functions of ``torch`` and methods of tensors become nodes, with the module's parameters under their names. Where a call
+reads a tensor's value, one graph ends and another begins (``_pieces``).
 """
 
 from __future__ import annotations
 
 import functools
-import operator
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from compat._core.memory.guarded_storage import operation
-from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
+from compat._compile.guards import Watch
+from compat._compile.stance import current as stance
+from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_unflatten
 from compat._core.tensor.tensor import Tensor
-from compat._core.tensor.torch_function import DisableTorchFunction, TorchFunctionMode, local
 from compat._core.transforms.grad_mode import mode
-from compat.fx._data_dependent_sizes import CountedSizes
-from compat.fx._traced_storages import FollowedValues
-from compat.fx.graph import Graph
+from compat._dynamo.backends._functions import GraphBreak
+from compat._dynamo.backends._pieces import Piece, Pieces, structure_of
+from compat._dynamo.exc import BackendCompilerFailed, Unsupported
 from compat.fx.graph_module import GraphModule
-from compat.fx.node import Node
 from compat.nn.modules.module import Module
-from compat.overrides import is_tensor_method_or_property
 
-__all__ = ["ByBackend", "ExplainOutput", "GraphBreak", "Traced", "explain", "trace"]
-
-
-class GraphBreak(RuntimeError):
-    """Why a call is not one graph, as text."""
-
-
-class _Functions(TorchFunctionMode):
-    """Records the functions called within it as a graph."""
-
-    def __init__(self, named: dict[str, Tensor]):
-        self.graph = Graph()
-        self.attributes: dict[str, Any] = {}
-        self._names = {id(t): name for name, t in named.items()}
-        self._nodes: dict[int, Node] = {}
-        self._held: list[Any] = []
-        self.values = FollowedValues(self._recording, GraphBreak)
-        self.sizes = CountedSizes(self._recording, GraphBreak)
-        for t in named.values():
-            self.values.follow(t, True)
-
-    def _recording(self) -> bool:
-        return any(mode is self for mode in local.modes) and not local.none
-
-    def __exit__(self, *exc: Any) -> None:
-        super().__exit__(*exc)
-        self.values.close()
-        self.sizes.close()
-
-    def know(self, t: Tensor, node: Node, depends: bool = True) -> None:
-        """Registers the node of a tensor."""
-        node.meta["example_value"] = t
-        self._nodes[id(t)] = node
-        self._held.append(t)
-        self.values.follow(t, depends)
-
-    def operand(self, x: Any) -> Any:
-        """An argument in the form of the graph."""
-        if not isinstance(x, Tensor):
-            return x
-        if id(x) not in self._nodes:
-            name = self._names.get(id(x))
-            if name is None and self.values.knows(x):
-                raise GraphBreak(f"a tensor of shape {list(x.shape)} was made by what is no function: {operation()}")
-            new = name is None and self.values.is_new(x)
-            name = name or f"_tensor_constant{len(self.attributes)}"
-            node = self.graph.get_attr(name)
-            with DisableTorchFunction():
-                self.attributes[name] = x.detach().clone() if new else x
-            # The call may write to its own new tensors.
-            self.know(x, self.graph.call_method("clone", (node,)) if new else node, False)
-        return self._nodes[id(x)]
-
-    def __torch_function__(self, func: Any, types: Sequence[type], args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        name = getattr(func, "__name__", "")
-        self.sizes.check_operands(name, (*args, *kwargs.values()))
-        with self.values.operation((args, kwargs)) as depends:
-            found = func(*args, **kwargs)
-            if not name.startswith("__set"):
-                self.values.check_numbers(name.strip("_"), found)
-            follows = depends(found)
-        leaves = tree_flatten(found)[0]
-        writes = name.startswith("__set") or name == "backward"
-        if not writes and not any(isinstance(t, Tensor) for t in leaves):
-            return found
-        given, named = tree_map(self.operand, (tuple(args), dict(kwargs)))
-        node = self._node(func, name, given, named)
-        self.sizes.mark(name, (args, kwargs), [t for t in leaves if isinstance(t, Tensor)])
-        if isinstance(found, Tensor):
-            self.know(found, node, follows)
-        elif isinstance(found, tuple | list):
-            for n, t in enumerate(found):
-                if isinstance(t, Tensor):
-                    self.know(t, self.graph.call_function(operator.getitem, (node, n)), follows)
-        return found
-
-    def _node(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
-        if name == "__get__":
-            return self.graph.call_function(getattr, (args[0], _property_name(func.__self__)))
-        if name in ("__getitem__", "__setitem__"):
-            return self.graph.call_function(getattr(operator, name.strip("_")), args)
-        if is_tensor_method_or_property(func) and args and isinstance(args[0], Node):
-            return self.graph.call_method(name, args, kwargs)
-        return self.graph.call_function(func, args, kwargs)
-
-
-def _property_name(found: Any) -> str:
-    return next(name for name, value in vars(Tensor).items() if value is found)
+__all__ = ["ByBackend", "ExplainOutput", "GraphBreak", "explain"]
 
 
 @dataclass
-class Traced:
-    """The graph of one call of a function.
+class _Whole:
+    """A call that was one graph.
 
     Attributes:
-        module: the graph.
-        inputs: its input tensors.
-        results: the structure of its results.
+        watch: the values that the function depends on besides its arguments.
+        run: what the backend made of the graph.
+        inputs: the number of an argument, or the tensor itself.
+        results: for each leaf of the result, the number of a result of the backend or of an argument, or a value.
+        spec: the structure of the result.
     """
 
-    module: GraphModule
-    inputs: list[Tensor]
-    results: TreeSpec
-    others: list[Any] = field(default_factory=list)
+    watch: Watch
+    run: Callable[..., Any]
+    inputs: list[int | Tensor]
+    results: list[tuple[str, Any]]
+    spec: TreeSpec
 
-
-def trace(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
-    """The graph of a call.
-
-    Raises:
-        GraphBreak: if it reads values.
-    """
-    own = function if isinstance(function, Module) else getattr(function, "__self__", None)
-    named = [*own.named_parameters(), *own.named_buffers()] if isinstance(own, Module) else []
-    recorder = _Functions(dict(named))
-    leaves, _ = tree_flatten((args, kwargs))
-    inputs = [t for t in leaves if isinstance(t, Tensor)]
-    for n, t in enumerate(inputs):
-        recorder.know(t, recorder.graph.placeholder(f"L_args_{n}_"))
-    with recorder:
-        found = function(*args, **kwargs)
-        flat, shape = tree_flatten(found)
-        recorder.graph.output(tuple(recorder.operand(t) for t in flat))
-    return Traced(GraphModule(recorder.attributes, recorder.graph), inputs, shape)
+    def __call__(self, tensors: list[Tensor]) -> Any:
+        found = self.run(*[tensors[t] if isinstance(t, int) else t for t in self.inputs])
+        several = list(found) if isinstance(found, tuple | list) else [found]
+        sources: dict[str, Any] = {"result": several.__getitem__, "argument": tensors.__getitem__, "value": lambda x: x}
+        return tree_unflatten([sources[kind](x) for kind, x in self.results], self.spec)
 
 
 class ByBackend:
     """A function whose calls run what a backend compiled from their graphs.
+
+    A call that is one graph is not run by Python again while what it depends on is unchanged. A call that reads values
+    has several graphs, and Python runs it each time; graphs that are known are not compiled again.
 
     Args:
         function: the function.
@@ -167,34 +67,75 @@ class ByBackend:
         functools.update_wrapper(self, function, updated=())
         self.function, self.backend, self.fullgraph = function, backend, fullgraph
         self.options = {} if options is None else {"options": options}
-        self._made: dict[Any, tuple[Callable[..., Any], TreeSpec] | None] = {}
+        self._calls: dict[Any, _Whole] = {}
+        self._graphs: dict[Any, tuple[Callable[..., Any], GraphModule]] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        leaves, shape = tree_flatten((args, kwargs))
-        key = (str(shape), mode.grad, _training(self.function), *map(_kind, leaves))
-        if key not in self._made:
-            self._made[key] = self._make(args, kwargs)
-        made = self._made[key]
-        if made is None:
+        if stance.eager:
             return self.function(*args, **kwargs)
-        run, results = made
-        found = run(*[t for t in leaves if isinstance(t, Tensor)])
-        return tree_unflatten(list(found) if isinstance(found, tuple | list) else [found], results)
-
-    def _make(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Callable[..., Any], TreeSpec] | None:
+        leaves, shape = tree_flatten((args, kwargs))
+        tensors = [t for t in leaves if isinstance(t, Tensor)]
+        numbers = {id(t): n for n, t in reversed(list(enumerate(tensors)))}
+        same = tuple(numbers[id(t)] for t in tensors)
+        key = (str(shape), mode.grad, mode.autocast, _training(self.function), same, *map(_kind, leaves))
+        known = self._calls.get(key)
+        if known is not None and known.watch.holds():
+            return known(tensors)
+        watch = Watch()
+        for root in (self.function, *[x for x in leaves if not isinstance(x, Tensor)]):
+            watch.visit(root)
+        pieces = Pieces(
+            named_tensors(self.function), self._compiled, self.fullgraph,
+            [*tensors, *[state.tensor for state in watch.tensors.values()]],
+        )  # fmt: skip
         try:
-            traced = trace(self.function, args, kwargs)
+            found = pieces.call(self.function, args, kwargs)
         except GraphBreak as why:
-            if self.fullgraph:
-                raise RuntimeError(f"compile(fullgraph=True): the call is not one graph: {why}") from None
-            warnings.warn(
-                f"torch.compile: the backend is not called, as the call is not one graph: {why}", stacklevel=3
-            )
-            return None
-        return self.backend(traced.module, traced.inputs, **self.options), traced.results
+            raise Unsupported(f"compile(fullgraph=True): the call is not one graph: {why}") from None
+        if len(pieces.done) == 1 and pieces.whole and watch.trouble is None and watch.holds():
+            whole = _whole(watch, pieces.done[0], numbers, found)
+            if whole is not None:
+                self._calls[key] = whole
+        return found
+
+    def _compiled(self, module: GraphModule, inputs: list[Tensor]) -> Callable[..., Any]:
+        """What the backend makes of a graph, which it gets once."""
+        key = structure_of(module, inputs)
+        if key not in self._graphs:
+            try:
+                made = self.backend(module, inputs, **self.options)
+            except Exception as error:
+                name = getattr(self.backend, "__name__", type(self.backend).__name__)
+                message = f"backend={name!r} raised:\n{type(error).__name__}: {error}"
+                raise BackendCompilerFailed(message) from error
+            self._graphs[key] = made, module
+        return self._graphs[key][0]
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
+
+
+def _whole(watch: Watch, piece: Piece, numbers: dict[int, int], found: Any) -> _Whole | None:
+    """The call of one graph, if its result consists of the graph's results, of arguments and of plain values."""
+    outputs = {id(t): n for n, t in enumerate(piece.outputs)}
+    flat, spec = tree_flatten(found)
+    results: list[tuple[str, Any]] = []
+    for x in flat:
+        if id(x) in outputs:
+            results.append(("result", outputs[id(x)]))
+        elif id(x) in numbers:
+            results.append(("argument", numbers[id(x)]))
+        elif isinstance(x, bool | int | float | str | None):
+            results.append(("value", x))
+        else:
+            return None
+    return _Whole(watch, piece.run, [numbers.get(id(t), t) for t in piece.inputs], results, spec)
+
+
+def named_tensors(function: Any) -> dict[str, Tensor]:
+    """The tensors of a module, or of a method's module, by name."""
+    own = function if isinstance(function, Module) else getattr(function, "__self__", None)
+    return dict([*own.named_parameters(), *own.named_buffers()]) if isinstance(own, Module) else {}
 
 
 def _training(function: Any) -> tuple[bool, ...]:
@@ -214,8 +155,8 @@ class ExplainOutput:
     """The result of ``explain``.
 
     Attributes:
-        graphs: the graph; empty for a call that is not one graph.
-        break_reasons: the reasons for that.
+        graphs: the graphs.
+        break_reasons: why each but the last one ended.
         op_count: the number of functions called.
     """
 
@@ -234,7 +175,7 @@ class ExplainOutput:
 
 
 def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any:
-    """Analyses whether a function's calls are one graph.
+    """Analyses whether a function's calls are one graph, by calling it.
 
     Args:
         f: the function or module; call the result with its arguments.
@@ -246,20 +187,21 @@ def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any
         Op Count: 2
         Break Reasons:
         >>> print(torch._dynamo.explain(lambda x: x if x.sum() > 0 else -x)(torch.ones(2)))
-        Graph Count: 0
+        Graph Count: 1
         Graph Break Count: 1
-        Op Count: 0
+        Op Count: 2
         Break Reasons:
           bool at ... reads the value of a tensor: the result would be a constant of the graph. ...
     """
 
     def explained(*args: Any, **kwargs: Any) -> ExplainOutput:
         function = getattr(f, "_orig_mod", getattr(f, "function", f))
-        try:
-            traced = trace(function, args, kwargs)
-        except GraphBreak as why:
-            return ExplainOutput([], 0, 1, [str(why)], 0, [])
-        calls = [n.target for n in traced.module.graph.nodes if n.op.startswith("call_")]
-        return ExplainOutput([traced.module], 1, 0, [], len(calls), [calls])
+        tensors = [t for t in tree_flatten((args, kwargs))[0] if isinstance(t, Tensor)]
+        pieces = Pieces(named_tensors(function), lambda module, inputs: module.forward, False, tensors)
+        pieces.call(function, args, kwargs)
+        graphs = [piece.module for piece in pieces.done]
+        calls = [[n.target for n in graph.graph.nodes if n.op.startswith("call_")] for graph in graphs]
+        count = sum(map(len, calls))
+        return ExplainOutput(graphs, len(graphs), len(pieces.reasons), pieces.reasons, count, calls)
 
     return explained(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else explained

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 from compat._core.tensor.registry import function, names_of
@@ -10,8 +11,6 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import warn
 from compat._operators.create.factories import zeros, zeros_like
-from compat._operators.linalg.matmul import baddbmm, bmm, linear
-from compat._operators.nn.scaled_dot_product import scaled_dot_product_attention
 from compat._operators.shape.cat_stack import cat
 
 # ---------------------------------------------------------------- masks
@@ -56,6 +55,12 @@ def canonical_mask(
     if check_other and other_type is not None and other_type is not mask.dtype:
         warn(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.")
     return mask if floating else zeros_like(mask, dtype=target_type).masked_fill_(mask, -math.inf)
+
+
+def _public(name: str, place: str = "nn.functional") -> Any:
+    """A public function as programs find it: overrides and traces see its calls, and profilers may have replaced it."""
+    module = sys.modules.get("compat" if place == "torch" else f"compat.{place}")
+    return names_of(place)[name] if module is None else getattr(module, name)
 
 
 def _batched(query: Tensor, key: Tensor, value: Tensor, padding: Any, mask: Any, num_heads: int) -> bool:
@@ -118,14 +123,14 @@ def _projected(query: Tensor, key: Tensor, value: Tensor, weight: Tensor | None,
         raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
     width = query.shape[-1]
     if key is value and query is key:
-        return _unpacked(linear(query, weight, bias), 3, width)
+        return _unpacked(_public("linear")(query, weight, bias), 3, width)
     if key is value:
         weight_q, weight_kv = weight.split([width, 2 * width])
         bias_q, bias_kv = (None, None) if bias is None else bias.split([width, 2 * width])
-        q = linear(query, weight_q, bias_q)
-        return [q, *_unpacked(linear(key, weight_kv, bias_kv), 2, width)]
+        q = _public("linear")(query, weight_q, bias_q)
+        return [q, *_unpacked(_public("linear")(key, weight_kv, bias_kv), 2, width)]
     biases = (None,) * 3 if bias is None else bias.chunk(3)
-    return [linear(x, w, b) for x, w, b in zip((query, key, value), weight.chunk(3), biases)]
+    return [_public("linear")(x, w, b) for x, w, b in zip((query, key, value), weight.chunk(3), biases)]
 
 
 def _projected_separately(operands: tuple[Tensor, ...], weights: tuple[Any, ...], bias: Tensor | None) -> list[Tensor]:
@@ -142,7 +147,7 @@ def _projected_separately(operands: tuple[Tensor, ...], weights: tuple[Any, ...]
     for name, b in zip(("query", "key", "value"), biases):
         if b is not None and tuple(b.shape) != (width,):
             raise AssertionError(f"expecting {name} bias shape of {(width,)}, but got {b.shape}")
-    return [linear(x, w, b) for x, w, b in zip(operands, weights, biases)]
+    return [_public("linear")(x, w, b) for x, w, b in zip(operands, weights, biases)]
 
 
 def _with_biases(k: Tensor, v: Tensor, bias_k: Any, bias_v: Any, static_k: Any, static_v: Any) -> tuple[Tensor, Tensor]:
@@ -176,10 +181,11 @@ def _attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: 
     """The attended values and the weights, from ``(batch, length, width)``."""
     scaled = q * math.sqrt(1.0 / float(q.shape[-1]))
     k = k.transpose(-2, -1)
-    scores = bmm(scaled, k) if mask is None else baddbmm(mask, scaled, k)
-    weights = scores.softmax(-1)
+    bmm = _public("bmm", "torch")
+    scores = bmm(scaled, k) if mask is None else _public("baddbmm", "torch")(mask, scaled, k)
+    weights = _public("softmax")(scores, dim=-1)
     if dropout_p > 0.0:
-        weights = names_of("F")["dropout"](weights, dropout_p)
+        weights = _public("dropout")(weights, dropout_p)
     return bmm(weights, v), weights
 
 
@@ -270,7 +276,7 @@ def multi_head_attention_forward(
     mask = _with_padding(mask, padding, num_heads)
     attend = _with_weights if need_weights else _without_weights
     attended, weights = attend(q, k, v, mask, dropout_p if training else 0.0, is_causal, n, num_heads)
-    output = linear(attended, out_proj_weight, out_proj_bias)
+    output = _public("linear")(attended, out_proj_weight, out_proj_bias)
     output = output.view(rows, n, output.shape[1])
     if weights is not None and average_attn_weights:
         weights = weights.mean(dim=1)
@@ -306,5 +312,5 @@ def _without_weights(
     if mask is not None:
         mask = mask.unsqueeze(0) if mask.shape[0] == 1 else mask.view(n, heads, -1, columns)
     q, k, v = (x.view(n, heads, x.shape[1], per_head) for x in (q, k, v))
-    attended = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
+    attended = _public("scaled_dot_product_attention")(q, k, v, mask, dropout_p, is_causal)
     return attended.permute(2, 0, 1, 3).reshape(n * rows, heads * per_head), None

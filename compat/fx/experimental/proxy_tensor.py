@@ -46,7 +46,9 @@ def make_fx(
     def traced(*args: Any) -> GraphModule:
         table = decomposition_table or {}
         recorder, _ = (_Decomposing if table else _Plain)(table).record(f, args)
-        return GraphModule(dict(recorder.constants), recorder.graph, getattr(f, "__name__", type(f).__name__))
+        return GraphModule(
+            recorder.constants | recorder.branches, recorder.graph, getattr(f, "__name__", type(f).__name__)
+        )
 
     return traced
 
@@ -66,7 +68,7 @@ class _Decomposing(_Plain):
 
     def record(self, f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Recorder, Any]:
         first, _ = super().record(f, args)
-        graph = GraphModule(dict(first.constants), first.graph)
+        graph = GraphModule(first.constants | first.branches, first.graph)
 
         def again(*leaves: Any) -> Any:
             from compat.fx.interpreter import Interpreter

@@ -58,6 +58,10 @@ _COMPLEX = (
 )
 
 
+#: Attributes of modules that have another attribute, by name: that one, and a function that computes the value.
+computed_attributes: dict[str, tuple[str, Callable[[Any], Any]]] = {}
+
+
 class Module(Hooks, State):
     """The base of all layers and networks.
 
@@ -182,6 +186,8 @@ class Module(Hooks, State):
         for table in ("_parameters", "_buffers", "_modules"):
             if table in held and name in held[table]:
                 return held[table][name]
+        if name in computed_attributes and computed_attributes[name][0] in held:
+            return computed_attributes[name][1](self)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -35,6 +35,12 @@ class _Cache:
 _cache = _Cache()
 
 
+def __getattr__(name: str) -> Any:
+    if name == "_cache_enabled":  # PyTorch's number of contexts of ``cached``
+        return _cache.depth
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+
+
 @contextmanager
 def cached() -> Iterator[None]:
     """Context in which each parametrized tensor is computed once, at the first access.

@@ -1,6 +1,6 @@
 """``torch.optim.lr_scheduler``: learning rate schedules."""
 
-from compat.optim.lr_scheduler._base import EPOCH_DEPRECATION_WARNING, LRScheduler, _LRScheduler
+from compat.optim.lr_scheduler._base import EPOCH_DEPRECATION_WARNING, LRScheduler, _enable_get_lr_call, _LRScheduler
 from compat.optim.lr_scheduler._cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
 from compat.optim.lr_scheduler._cyclic import CyclicLR, OneCycleLR
 from compat.optim.lr_scheduler._lambda import LambdaLR, MultiplicativeLR

@@ -33,6 +33,26 @@ _NOT_RESUMABLE = (
 )
 
 
+class _enable_get_lr_call:
+    """Context in which ``get_lr`` is part of a step, and does not warn.
+
+    Args:
+        o: the scheduler.
+    """
+
+    __module__ = "compat.optim.lr_scheduler"
+
+    def __init__(self, o: LRScheduler):
+        self.o = o
+
+    def __enter__(self) -> _enable_get_lr_call:
+        self.o._get_lr_called_within_step = True
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.o._get_lr_called_within_step = False
+
+
 class LRScheduler:
     """The base of schedulers: ``step()`` after each epoch sets the learning rates that ``get_lr()`` returns.
 
@@ -99,13 +119,10 @@ class LRScheduler:
         self._step_count += 1
         if epoch is not None:
             warn(EPOCH_DEPRECATION_WARNING)
-        self._get_lr_called_within_step = True
-        try:
+        with _enable_get_lr_call(self):
             self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
             closed = getattr(self, "_get_closed_form_lr", None)
             values = self.get_lr() if epoch is None or closed is None else closed()
-        finally:
-            self._get_lr_called_within_step = False
         for group, value in zip(self._groups_, values):
             set_lr(group, value)
         self._last_lr = [copied(group["lr"]) for group in self._groups_]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from compat.optim.lr_scheduler._base import LRScheduler, set_lr
+from compat.optim.lr_scheduler._base import LRScheduler, _enable_get_lr_call, set_lr
 from compat.optim.optimizer import Optimizer
 
 
@@ -107,11 +107,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         else:
             self._set_epoch_(epoch)
         self.last_epoch = math.floor(epoch)
-        self._get_lr_called_within_step = True
-        try:
+        with _enable_get_lr_call(self):
             values = self.get_lr()
-        finally:
-            self._get_lr_called_within_step = False
         for group, value in zip(self._groups_, values, strict=True):
             set_lr(group, value)
         self._last_lr = [group["lr"] for group in self._groups_]

@@ -27,6 +27,12 @@ _collate_fn_t = Callable[[list[Any]], Any]  # the type of ``collate_fn``; packag
 __all__ = ["DataLoader", "default_collate", "default_convert"]
 
 
+class _DatasetKind:
+    """The kinds of datasets: with indices, and iterable ones."""
+
+    Map, Iterable = 0, 1
+
+
 class _InfiniteSampler:
     """The sampler of an iterable dataset, which takes no indices."""
 

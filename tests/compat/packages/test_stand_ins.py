@@ -17,7 +17,7 @@ import torch._inductor.config
 from torch._C._functorch import is_batchedtensor
 import torch.utils.cpp_extension, torch.utils.model_zoo, torch._custom_ops, torch.utils.collect_env
 
-torch._inductor.config.triton = False
+torch._inductor.config.triton.cudagraphs = False
 from torch.distributed.autograd import DistAutogradContext
 
 def place(device: str | torch.DeviceObjType, kind: torch.ListType | None = None): ...

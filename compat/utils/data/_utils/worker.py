@@ -53,6 +53,12 @@ class _ProcessInfo:
 _known = _ProcessInfo()
 
 
+def __getattr__(name: str) -> Any:
+    if name == "_worker_info":  # PyTorch's name of what ``get_worker_info`` returns
+        return _known.info
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+
+
 def get_worker_info() -> WorkerInfo | None:
     """The information about this worker process; None in any other process."""
     return _known.info

@@ -1,0 +1,5 @@
+"""``torch._functorch.config``: PyTorch's settings, which are kept and change nothing here."""
+
+from compat.utils._config_module import configure
+
+configure(__name__)
