@@ -67,6 +67,8 @@ class Kernel:
         constant: the numbers of the results without a derivative.
         shows: static arguments by name, for nodes.
         keeps: names of inputs and results that nodes save even if backward does not need them.
+        shown: the names of the inputs in nodes' attributes. Nodes save inputs in the alphabetical order of these, as in
+            PyTorch, where hooks see it; without them, in the order of the inputs.
         device: the device of the results; None for that of the operands.
         strict: whether all operands must be on one device.
         formula: whether it is a gradient that PyTorch computes by several operations. Then a result does not require
@@ -87,6 +89,7 @@ class Kernel:
     constant: frozenset[int] = frozenset()
     shows: dict[str, Any] = field(default_factory=dict)
     keeps: frozenset[str] = frozenset()
+    shown: Sequence[str] = ()
     device: Any = None
     strict: bool = False
     formula: bool = False
@@ -219,7 +222,8 @@ class Derivative:
                 for name, t, m in zip(kernel.inputs, types, mask)
             ]
         numeric = [t is not None and t.weak for t in types]
-        self.saved_inputs = tuple([i for i in range(n) if (used[i] or self.kept[i]) and not numeric[i]])
+        saved = [i for i in range(n) if (used[i] or self.kept[i]) and not numeric[i]]
+        self.saved_inputs = tuple(sorted(saved, key=kernel.shown.__getitem__) if kernel.shown else saved)
         self.saved_results = tuple([i for i in range(self.results) if used[n + i] or f"result{i}" in kernel.keeps])
         #: Whether backward needs operands that are numbers, which PyTorch saves as tensors.
         self.keeps_numbers = any(numeric) and any(used[i] and numeric[i] for i in kernel.edges)

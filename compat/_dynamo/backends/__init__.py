@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from compat._compile.stance import compiling
+from compat._compile.stance import current as stance
 from compat._core.memory.guarded_storage import operation
 from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from compat._core.tensor.tensor import Tensor
@@ -170,20 +172,22 @@ class ByBackend:
         self._made: dict[Any, tuple[Callable[..., Any], TreeSpec] | None] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if stance.eager:
+            return compiling.call(False, self.function, *args, **kwargs)
         leaves, shape = tree_flatten((args, kwargs))
         key = (str(shape), mode.grad, _training(self.function), *map(_kind, leaves))
         if key not in self._made:
             self._made[key] = self._make(args, kwargs)
         made = self._made[key]
         if made is None:
-            return self.function(*args, **kwargs)
+            return compiling.call(True, self.function, *args, **kwargs)
         run, results = made
         found = run(*[t for t in leaves if isinstance(t, Tensor)])
         return tree_unflatten(list(found) if isinstance(found, tuple | list) else [found], results)
 
     def _make(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Callable[..., Any], TreeSpec] | None:
         try:
-            traced = trace(self.function, args, kwargs)
+            traced = compiling.call(True, trace, self.function, args, kwargs)
         except GraphBreak as why:
             if self.fullgraph:
                 raise RuntimeError(f"compile(fullgraph=True): the call is not one graph: {why}") from None
