@@ -183,7 +183,7 @@ def transpose(func: Any, t: StridedNestedTensor, dim0: int, dim1: int) -> Any:
 
 @by_name("reshape", "view")
 def reshape(func: Any, t: StridedNestedTensor, *shape: Any, **named: Any) -> Any:
-    """Reshapes each component. A -1 stands for the component's own size in that dimension, of which it may have more."""
+    """Reshapes each component. A -1 stands for the component's own size in that dimension."""
     name = func.__name__
     given = named.get("shape", named.get("size", shape))
     sizes = list(given[0] if len(given) == 1 and not isinstance(given[0], int) else given)
