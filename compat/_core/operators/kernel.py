@@ -49,6 +49,10 @@ _DIFFERENTIATED = (
 #: saved #: tensor does, even if that only selects the elements with a gradient.
 OF_ITS_OWN = frozenset(f"{name[:-1]}Backward{name[-1]}" for name in _DIFFERENTIATED.split())
 
+#: Nodes whose gradients of operands on which no result depends are None, in PyTorch: the double backward of a
+#: convolution computes no gradient of the input if that of the weight is not needed.
+UNDEFINED = frozenset(f"{name}BackwardBackward0" for name in ("Convolution", "GridSampler2D", "GridSampler3D"))
+
 
 @dataclass(eq=False, slots=True)
 class Kernel:
@@ -358,7 +362,7 @@ class Derivative:
             for i, g in zip(wanted, found):
                 if g is not None:
                     grads[i] = conjugated(g)
-                elif complete:
+                elif complete and getattr(self.kernel.node, "__name__", "") not in UNDEFINED:
                     # The gradient of an operand on which no result depends is zero.
                     grads[i] = zeros(type_of(primals[i]))
             return grads
