@@ -158,7 +158,10 @@ class Writer(_Pickler):
             try:
                 super().save_global(obj, name)
             except pickle.PicklingError:
-                pickle.dumps(obj)  # the C pickler, which PyTorch uses, has other messages
+                try:
+                    pickle.dumps(obj)
+                except (pickle.PicklingError, AttributeError) as error:  # the C pickler's, which PyTorch uses
+                    raise error from None
                 raise
         elif isinstance(obj, FunctionType) and "." in found.name:  # nested in a class, which old protocols cannot name
             owner = functools.reduce(getattr, found.name.split(".")[:-1], sys.modules[module])
