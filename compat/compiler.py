@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import Any
 
 from compat._compile import compile
-from compat._compile.stance import set_stance
-from funcgrad import runtime
+from compat._compile.stance import compiling, set_stance
+from compat.nn.modules.module import Module
 
 __all__ = [
     "allow_in_graph",
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """Returns the function unchanged.
+    """Returns a function in which ``is_compiling()`` is False; a module or class is returned unchanged.
 
     Operations of a compiled function are captured regardless: a call is replayed only if it does the same each time.
 
@@ -45,7 +45,14 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     """
     if fn is None:
         return functools.partial(disable, recursive=recursive, reason=reason)
-    return fn
+    if isinstance(fn, (Module, type)):
+        return fn
+
+    @functools.wraps(fn)
+    def outside(*args: Any, **kwargs: Any) -> Any:
+        return compiling.call(False, fn, *args, **kwargs)
+
+    return outside
 
 
 def assume_constant_result(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,8 +71,8 @@ def nested_compile_region(fn: Any = None) -> Any:
 
 
 def is_compiling() -> bool:
-    """Whether a call of a compiled function is being captured."""
-    return bool(runtime.capturing())
+    """Whether the Python code of a compiled function is running, for which PyTorch would trace it."""
+    return compiling.now
 
 
 is_dynamo_compiling = is_compiling

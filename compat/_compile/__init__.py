@@ -19,6 +19,7 @@ from compat._compile.backward import NotReplayable
 from compat._compile.breaks import handling, refuse
 from compat._compile.capture import Capturing, ValueNeeded, single
 from compat._compile.replay import replay_of
+from compat._compile.stance import compiling
 from compat._compile.stance import current as now
 from compat._core.transforms.grad_mode import mode
 from compat.nn.modules.module import Module
@@ -55,28 +56,33 @@ class Compiled:
         self.reason: str | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if now.eager or runtime.capturing() or runtime.settings.limit == 1:
-            return self.function(*args, **kwargs)
+        if now.eager:
+            return compiling.call(False, self.function, *args, **kwargs)
+        if runtime.capturing() or runtime.settings.limit == 1:
+            return self._uncaptured(args, kwargs)
         leaves, shape = _flat(args, kwargs)
         key = (shape, *_kind(leaves))
         tensors = [x for x in leaves if isinstance(x, Tensor)]
         for found in self._kinds.get(key) or self._kinds.again(key) or ():
             if found.holds(tensors):
-                return found(tensors, lambda: self.function(*args, **kwargs))
+                return found(tensors, lambda: self._uncaptured(args, kwargs))
         return self._capture(key, args, kwargs, tensors, [x for x in leaves if not isinstance(x, Tensor)])
+
+    def _uncaptured(self, args: tuple, kwargs: dict) -> Any:
+        return compiling.call(True, self.function, *args, **kwargs)
 
     def _capture(self, key: tuple, args: tuple, kwargs: dict, tensors: list[Tensor], others: list[Any]) -> Any:
         before = self._tries.get(key) or self._tries.again(key) or 0
         if now.runs_eagerly(known=before > 0):
-            return self.function(*args, **kwargs)
+            return compiling.call(False, self.function, *args, **kwargs)
         tries = self._tries[key] = before + 1
         # The first call creates lazy state: an optimizer's state, lazily initialized parameters.
         if (tries == 1 and not self.fullgraph) or tries > TRIES:
-            return self.function(*args, **kwargs)
+            return self._uncaptured(args, kwargs)
         capturing = Capturing(self.function, args, kwargs, tensors, others)
         try:
             with handling(refuse) if self.fullgraph else nullcontext():
-                made = replay_of(capturing.run())
+                made = replay_of(compiling.call(True, capturing.run))
         except ValueNeeded as why:
             self.reason = str(why)
             if self.fullgraph and not capturing.capture.within:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -45,6 +46,23 @@ class Stance:
 
 #: The current stance.
 current = Stance()
+
+
+class Compiling(threading.local):
+    """Whether this thread runs the Python code of a compiled function: ``torch.compiler.is_compiling()``."""
+
+    now = False
+
+    def call(self, now: bool, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Calls a function inside (``now``) or outside of a compiled one."""
+        before, self.now = self.now, now
+        try:
+            return function(*args, **kwargs)
+        finally:
+            self.now = before
+
+
+compiling = Compiling()
 
 
 class set_stance:

@@ -155,7 +155,14 @@ class Writer(_Pickler):
         if found is None and module.partition(".")[0] in ("compat", "torch"):
             found = Global("torch" + module[module.find(".") :] if "." in module else "torch", name or obj.__qualname__)
         if found is None:
-            super().save_global(obj, name)
+            try:
+                super().save_global(obj, name)
+            except pickle.PicklingError:
+                try:
+                    pickle.dumps(obj)
+                except (pickle.PicklingError, AttributeError) as error:  # the C pickler's, which PyTorch uses
+                    raise error from None
+                raise
         elif isinstance(obj, FunctionType) and "." in found.name:  # nested in a class, which old protocols cannot name
             owner = functools.reduce(getattr, found.name.split(".")[:-1], sys.modules[module])
             self.save_reduce(getattr, (owner, obj.__name__), obj=obj)

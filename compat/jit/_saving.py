@@ -109,7 +109,9 @@ def _save_by_name(m: Any, file: Any) -> None:
     """Writes a file that refers to classes and functions by their addresses."""
     try:
         serialization.save(m, file)
-    except pickle.PicklingError as error:
+    except (pickle.PicklingError, AttributeError) as error:
+        if not str(error).startswith("Can't pickle"):
+            raise
         raise pickle.PicklingError(
             f"torch.jit.save: {error}. The file refers to classes, so all must be at the top level of a module; "
             "after torch.jit.trace(module, example) it holds operators, and needs no class."

@@ -53,6 +53,7 @@ from compat._core.pytree.trees import tree_leaves
 from compat._core.tensor.registry import load_all
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import OverridableProperty, disabled, when_subclassed
+from compat._core.tensor.torch_function import enable as enable_functions
 from compat._core.tensor.tracing import tensors_in
 from compat._core.tensor.version_counter import VersionCounter
 from compat._core.transforms.grad_mode import mode
@@ -274,6 +275,7 @@ def _defined(cls: type) -> None:
         kind._layout_ = property(_read_layout, _write_layout)
         if getattr(cls.__torch_function__, "__func__", None) is _by_default:  # type: ignore[attr-defined]
             kind.__torch_function__ = disabled  # by default a type overrides one of the two only
+            enable_functions()  # for one that is assigned to the class later
 
 
 _tensor: Any = Tensor

@@ -49,6 +49,10 @@ _DIFFERENTIATED = (
 #: saved #: tensor does, even if that only selects the elements with a gradient.
 OF_ITS_OWN = frozenset(f"{name[:-1]}Backward{name[-1]}" for name in _DIFFERENTIATED.split())
 
+#: Nodes whose gradients of operands on which no result depends are None, in PyTorch: the double backward of a
+#: convolution computes no gradient of the input if that of the weight is not needed.
+UNDEFINED = frozenset(f"{name}BackwardBackward0" for name in ("Convolution", "GridSampler2D", "GridSampler3D"))
+
 
 @dataclass(eq=False, slots=True)
 class Kernel:
@@ -67,6 +71,8 @@ class Kernel:
         constant: the numbers of the results without a derivative.
         shows: static arguments by name, for nodes.
         keeps: names of inputs and results that nodes save even if backward does not need them.
+        shown: the names of the inputs in nodes' attributes. Nodes save inputs in the alphabetical order of these, as in
+            PyTorch, where hooks see it; without them, in the order of the inputs.
         device: the device of the results; None for that of the operands.
         strict: whether all operands must be on one device.
         formula: whether it is a gradient that PyTorch computes by several operations. Then a result does not require
@@ -87,6 +93,7 @@ class Kernel:
     constant: frozenset[int] = frozenset()
     shows: dict[str, Any] = field(default_factory=dict)
     keeps: frozenset[str] = frozenset()
+    shown: Sequence[str] = ()
     device: Any = None
     strict: bool = False
     formula: bool = False
@@ -219,7 +226,8 @@ class Derivative:
                 for name, t, m in zip(kernel.inputs, types, mask)
             ]
         numeric = [t is not None and t.weak for t in types]
-        self.saved_inputs = tuple([i for i in range(n) if (used[i] or self.kept[i]) and not numeric[i]])
+        saved = [i for i in range(n) if (used[i] or self.kept[i]) and not numeric[i]]
+        self.saved_inputs = tuple(sorted(saved, key=kernel.shown.__getitem__) if kernel.shown else saved)
         self.saved_results = tuple([i for i in range(self.results) if used[n + i] or f"result{i}" in kernel.keeps])
         #: Whether backward needs operands that are numbers, which PyTorch saves as tensors.
         self.keeps_numbers = any(numeric) and any(used[i] and numeric[i] for i in kernel.edges)
@@ -354,7 +362,7 @@ class Derivative:
             for i, g in zip(wanted, found):
                 if g is not None:
                     grads[i] = conjugated(g)
-                elif complete:
+                elif complete and getattr(self.kernel.node, "__name__", "") not in UNDEFINED:
                     # The gradient of an operand on which no result depends is zero.
                     grads[i] = zeros(type_of(primals[i]))
             return grads

@@ -370,6 +370,7 @@ class Op(OperatorBase):
             constant=frozenset(self.row.gradients.constant),
             shows=raw,
             keeps=self._keeps(),
+            shown=["self" if n == "input" and "self" in self.saved else n.partition("[")[0] for n in call.inputs],
             device=raw.get("device"),
             strict=self.row.dtypes.promote is not None,
             fits=self.row.dtypes.fits,

@@ -102,17 +102,21 @@ class _Later:
         self.name, self.module = name, module
 
     def __get__(self, t: Tensor | None, kind: type) -> Any:
-        self._load()
-        return getattr(kind if t is None else t, self.name)
+        found = self._load()
+        # Not getattr(t, name): under super() in a subclass's method, that would be the subclass's method once more.
+        bind = getattr(type(found), "__get__", None)
+        return found if bind is None else bind(found, t, kind)
 
     def __set__(self, t: Tensor, value: Any) -> None:
         self._load()
         setattr(t, self.name, value)
 
-    def _load(self) -> None:
+    def _load(self) -> Any:
         import_lasting(self.module)
-        if vars(Tensor)[self.name] is self:
+        found = vars(Tensor)[self.name]
+        if found is self:
             raise ImportError(f"{self.module} does not publish Tensor.{self.name}, as the index of operators says")
+        return found
 
 
 def index(package: str) -> None:

@@ -225,6 +225,9 @@ class set_grad_enabled(_Guard):
         _set(self.before)
         return super().__call__(function)
 
+    def __repr__(self) -> str:
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
+
     def again(self) -> _Guard:
         return set_grad_enabled(self.mode)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compat._compile.guards import Watch
+from compat._compile.stance import compiling
 from compat._compile.stance import current as stance
 from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_unflatten
 from compat._core.tensor.tensor import Tensor
@@ -72,7 +73,7 @@ class ByBackend:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if stance.eager:
-            return self.function(*args, **kwargs)
+            return compiling.call(False, self.function, *args, **kwargs)
         leaves, shape = tree_flatten((args, kwargs))
         tensors = [t for t in leaves if isinstance(t, Tensor)]
         numbers = {id(t): n for n, t in reversed(list(enumerate(tensors)))}
@@ -89,7 +90,7 @@ class ByBackend:
             [*tensors, *[state.tensor for state in watch.tensors.values()]],
         )  # fmt: skip
         try:
-            found = pieces.call(self.function, args, kwargs)
+            found = compiling.call(True, pieces.call, self.function, args, kwargs)
         except GraphBreak as why:
             raise Unsupported(f"compile(fullgraph=True): the call is not one graph: {why}") from None
         if len(pieces.done) == 1 and pieces.whole and watch.trouble is None and watch.holds():

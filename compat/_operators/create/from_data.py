@@ -41,6 +41,8 @@ def _shape(data: Any) -> tuple[int, ...]:
         if len(shape) > _MOST_DIMENSIONS:
             raise ValueError(f"too many dimensions '{type(data).__name__}'")
         data = _first(data)
+    if shape and isinstance(data, str) and data:
+        raise ValueError("too many dimensions 'str'")  # the items of a string are strings
     return tuple(shape)
 
 
@@ -95,7 +97,9 @@ def _collect_scalars(data: Any, shape: tuple[int, ...], depth: int, scalars: lis
         scalars.append(data)
         return
     if not _is_sequence(data):
-        raise TypeError("not a sequence")
+        raise TypeError(
+            f"new(): invalid data type '{type(data).__name__}'" if isinstance(data, str) else "not a sequence"
+        )
     if len(data) != shape[depth]:
         raise explained(
             ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})"), "not-a-tensor"
@@ -149,9 +153,19 @@ def _array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype]:
     _collect_scalars(data, shape, 0, scalars)
     if dtype is None:
         dtype = _promoted_dtype(scalars)
+    _reject_text(scalars, dtype)
     converted = [converted_number(s, dtype) for s in scalars]
     with np.errstate(over="ignore"):
         return np.array(converted, dtype.numpy).reshape(shape), dtype
+
+
+def _reject_text(scalars: list[Any], dtype: Dtype) -> None:
+    """Raises the error of Python's conversion in C for strings among numbers."""
+    if dtype.category > dtypes.BOOL and any(isinstance(x, str) for x in scalars):
+        integer = dtype.category < dtypes.FLOATING
+        raise TypeError(
+            "'str' object cannot be interpreted as an integer" if integer else "must be real number, not str"
+        )
 
 
 def _elements_of(data: TypedStorage | UntypedStorage, dtype: Dtype | None) -> tuple[np.ndarray, Dtype]:
@@ -262,6 +276,13 @@ def tensor(
         # A copy without history. The conversion raises an error for a tracer whose derivative would be lost.
         data = np.array(tensor_of(data).numpy())
     array, dtype = _array(data, dtype)
+    if isinstance(data, np.ndarray) and data.ndim > 1 and not data.flags.c_contiguous:
+        order = sorted(range(data.ndim), key=lambda d: -data.strides[d])
+        if data.transpose(order).flags.c_contiguous:  # the result has the array's strides
+            rows = np.ascontiguousarray(array.transpose(order))
+            made: Any = from_array(rows, dtype)
+            made = made.permute([order.index(d) for d in range(data.ndim)]).clone()
+            return with_grad(placed(made, where), requires_grad)
     return with_grad(placed(from_array(array, dtype), where), requires_grad)
 
 

@@ -170,7 +170,7 @@ def _of_data(data: Any, wanted: _Wanted) -> Tensor:
         made = torch["tensor"](data, dtype=wanted.dtype, device=wanted.device)
         return made
     except ValueError as error:
-        if not any(isinstance(v, str) for v in data):
+        if isinstance(data[0], str) or not any(isinstance(v, str) for v in data):
             raise
         raise TypeError("must be real number, not str") from error
 

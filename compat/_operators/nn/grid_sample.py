@@ -203,9 +203,10 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
     """``grid_sample`` with its modes as numbers."""
     _check_sampler(input, grid)
     if input.dim() not in (4, 5) or grid.dim() != input.dim():
+        wanted = f"{input.dim()}D" if input.dim() == 4 else "4D or 5D"
         raise RuntimeError(
-            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes "
-            f"{size_text(input.shape)} and grid with sizes {size_text(grid.shape)}"
+            f"grid_sampler(): expected {wanted} input and grid with same number of dimensions, but got input with "
+            f"sizes {size_text(input.shape)} and grid with sizes {size_text(grid.shape)}"
         )
     return _SAMPLERS[input.dim() - 2].function(input, grid, interpolation_mode, padding_mode, bool(align_corners))
 

@@ -205,14 +205,23 @@ def _check_sequences(sequences: Sequence[Any], padding_side: str) -> None:
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     if not sequences[0].dim():
         raise RuntimeError("ArrayRef: invalid slice, N = 1; size = 0")
-    row = sequences[0].shape[1:]
     for t in sequences[1:]:
-        for d, (a, b) in enumerate(zip(reversed(row), reversed(t.shape[1:]))):
-            if b not in (1, a):
-                raise RuntimeError(
-                    f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton "
-                    f"dimension {len(row) - d}"
-                )
+        _check_copied(t, (len(t), *sequences[0].shape[1:]))
+
+
+def _check_copied(t: Tensor, size: tuple[int, ...]) -> None:
+    """Raises the errors of copying a tensor to a part of a given size."""
+    ndim = max(t.dim(), len(size))
+    wide = [1] * (ndim - len(size)) + list(size)
+    for d, (a, b) in enumerate(zip(reversed(wide), reversed(t.shape)), 1):
+        if a != b and 1 not in (a, b):
+            raise RuntimeError(
+                f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension "
+                f"{ndim - d}"
+            )
+        wide[-d] = max(a, b) if a and b else 0
+    if wide != list(size):
+        raise RuntimeError(f"output with shape {list(size)} doesn't match the broadcast shape {wide}")
 
 
 def pad(sequences: Sequence[Any], batch_first: bool, padding_value: float, padding_side: str) -> Tensor:

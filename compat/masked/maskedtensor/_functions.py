@@ -42,6 +42,17 @@ def pointwise(func: Any, *args: Any, **kwargs: Any) -> Any:
     return MaskedTensor.of(found, mask)
 
 
+@by_name("where")
+def where(func: Any, condition: Tensor, input: Any, other: Any) -> Any:
+    """Values and masks of one tensor where the condition holds, of the other elsewhere; other tensors have no mask."""
+    if isinstance(condition, MaskedTensor):
+        raise MaskedTensor.unsupported("where")
+    choose = names_of("torch")["where"]
+    found = choose(condition, _values(input), _values(other))
+    mask = choose(condition, *(x.mask if isinstance(x, MaskedTensor) else True for x in (input, other)))
+    return MaskedTensor.of(found, mask if mask.shape == found.shape else mask.expand(found.shape))
+
+
 @by_name("sum", "mean", "prod", "amax", "amin", "argmax", "argmin", "norm", "var", "std", "all")
 def reduced(func: Any, t: MaskedTensor, *args: Any, **kwargs: Any) -> Any:
     """A reduction of the specified elements; one that has none is masked."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, from_array
-from compat._core.types.errors import refusal
+from compat._core.types.errors import refusal, wrap_dim
 from compat._core.types.memory_format import strided
 from compat._core.types.size import Size
 from compat.nested._internal.nested_tensor import Nested, functions_of
@@ -179,6 +179,52 @@ def transpose(func: Any, t: StridedNestedTensor, dim0: int, dim1: int) -> Any:
     if dim0 != dim1 and 0 in (dim0, dim1):
         raise RuntimeError("Nested tensor dimension 0 cannot be transposed")
     return nested_of([x.transpose(dim0 - 1, dim1 - 1) for x in t.tensors] if dim0 != dim1 else t.tensors)
+
+
+@by_name("reshape", "view")
+def reshape(func: Any, t: StridedNestedTensor, *shape: Any, **named: Any) -> Any:
+    """Reshapes each component. A -1 stands for the component's own size in that dimension."""
+    name = func.__name__
+    given = named.get("shape", named.get("size", shape))
+    sizes = list(given[0] if len(given) == 1 and not isinstance(given[0], int) else given)
+    if sizes[0] != len(t) and len(t):
+        raise RuntimeError(f"{name}: For now nested {name} cannot change or infer the implicit batch dimension")
+    if any(n < -1 for n in sizes):
+        raise RuntimeError(f"invalid shape dimension {next(n for n in sizes if n < -1)}")
+    kept = [d for d, n in enumerate(sizes) if n == -1]
+    if any(d >= t.dim() for d in kept):
+        raise RuntimeError("nested tensor does not infer shape")
+    if len(sizes) > t.dim() and len(kept) > 1:
+        raise RuntimeError("only one dimension can be inferred")
+    found = []
+    for x in t.tensors:
+        wanted = [x.shape[d - 1] if n == -1 else n for d, n in enumerate(sizes)][1:]
+        if math.prod(wanted) != x.numel():
+            raise RuntimeError(f"shape '{sizes}' is invalid for input of size {x.numel()}")
+        found.append(getattr(x, name)(wanted))
+    return nested_of(found)
+
+
+@by_name("squeeze", "unsqueeze")
+def squeeze(func: Any, t: StridedNestedTensor, dim: Any = None) -> Any:
+    """Removes or inserts a dimension of size 1 of each component."""
+    name = func.__name__
+    report = "if you need this feature, please open an issue on github describing your use case."
+    if dim is None:
+        raise RuntimeError(
+            f"{name}(): For nested tensors, squeeze without the dim argument is not supported at the moment, however "
+            f"you can use squeeze(Tensor self, int dim) instead {report}"
+        )
+    dims = dim if isinstance(dim, (tuple, list)) else (dim,)
+    wrapped = sorted(wrap_dim(d, t.dim() + (name == "unsqueeze")) for d in dims)
+    if 0 in wrapped:
+        raise RuntimeError(
+            f"{name}(): For nested tensors, {name[:-1]}ing dimension 0 is not supported at the moment {report}"
+        )
+    found = list(t.tensors)
+    for d in reversed(wrapped):
+        found = [getattr(x, name)(d - 1) for x in found]
+    return nested_of(found)
 
 
 @by_name("unbind")

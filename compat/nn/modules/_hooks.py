@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import is_grad_enabled
 from compat._core.types.errors import warn
@@ -140,6 +141,23 @@ class Hooks:
 
     # ---------------------------------------------------------------- the call
 
+    #: The compiled ``_call_impl``, after ``compile``.
+    _compiled_call_impl: Callable[..., Any] | None = None
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Compiles further calls, in place; the arguments are those of ``torch.compile``.
+
+        Example:
+            >>> model = torch.nn.Linear(2, 1)
+            >>> model.compile()
+            >>> model(torch.ones(1, 2)).shape
+            torch.Size([1, 1])
+        """
+        self._compiled_call_impl = names_of("torch")["compile"](self._call_impl, *args, **kwargs)
+
+    def __getstate__(self) -> dict:
+        return {name: value for name, value in vars(self).items() if name != "_compiled_call_impl"}
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not (
             self._forward_hooks
@@ -150,16 +168,21 @@ class Hooks:
             or global_hooks.forward_pre
             or global_hooks.backward
             or global_hooks.backward_pre
+            or self._compiled_call_impl is not None
         ):
             return self.forward(*args, **kwargs)
+        call = self._compiled_call_impl or self._call_impl
+        return call(*args, **kwargs)
+
+    _wrapped_call_impl = __call__
+
+    def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
         done: set[int] = set()
         try:
             return _hooked_call(self, args, kwargs, done)
         except Exception:
             _run_always_called(self, args, kwargs, done)
             raise
-
-    _call_impl = _wrapped_call_impl = __call__
 
 
 def _hooked_call(module: Any, args: tuple, kwargs: dict, done: set[int]) -> Any:

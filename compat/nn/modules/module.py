@@ -489,9 +489,6 @@ class Module(Hooks, State):
         """Sets evaluation mode: ``train(False)``."""
         return self.train(False)
 
-    def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Has no effect: recurring windows of operations are compiled in any case. ``torch.compile`` compiles calls."""
-
     def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
         """Sets ``requires_grad`` of all parameters; returns the module."""
         for parameter in self.parameters():

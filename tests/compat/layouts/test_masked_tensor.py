@@ -91,3 +91,13 @@ def test_gradients_have_the_mask_and_none_comes_through_masked_elements() -> Non
 def test_errors(function: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         function(_given())
+
+
+def test_where_chooses_values_and_masks() -> None:
+    x = torch.tensor([-1.0, 2.0, 3.0])
+    a, b = masked_tensor(x, x < 0, requires_grad=True), masked_tensor(x * 10, x > 0, requires_grad=True)
+    found = torch.where(x < 3, a, b)
+    assert str(found) == "MaskedTensor(\n  [ -1.0000,       --,  30.0000]\n)"
+    found.sum().backward()
+    assert a.grad.to_tensor(0).tolist() == [1, 0, 0] and b.grad.to_tensor(0).tolist() == [0, 0, 1]
+    assert str(torch.where(x < 3, a, 7.0)) == "MaskedTensor(\n  [ -1.0000,       --,   7.0000]\n)"
