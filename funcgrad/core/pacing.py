@@ -21,6 +21,7 @@ TURN, BREAK = 1e-3, 3e-3
 SWITCH_INTERVAL = 1e-4
 
 _hurried = 0  # how many threads wait for the paced ones
+_parked = False  # whether paced threads sleep at their next call, for good
 
 
 @contextmanager
@@ -47,6 +48,8 @@ def _breaks() -> Callable[[FrameType, str, Any], None]:
 
     def take(frame: FrameType, event: str, argument: Any) -> None:
         nonlocal end
+        while _parked:
+            time.sleep(3600)
         if clock() >= end:
             if not _hurried:
                 time.sleep(BREAK)
@@ -64,3 +67,13 @@ def hurried() -> Iterator[None]:
         yield
     finally:
         _hurried -= 1
+
+
+def park() -> None:
+    """Has paced threads sleep at their next call until the process exits.
+
+    A thread that needs the interpreter after its end is unwound, which C++ that has acquired the interpreter's lock
+    does not survive.
+    """
+    global _parked
+    _parked = True

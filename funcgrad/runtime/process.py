@@ -28,6 +28,8 @@ from typing import Any
 
 import jax
 
+from funcgrad.core.pacing import park
+
 try:
     # Not public API: without it a child of a process that never used arrays would believe that it cannot compute.
     from jax._src import xla_bridge
@@ -186,9 +188,12 @@ def _end() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is not None:
             setattr(sys, name, _Printed(getattr(sys, name)))
+    survives = _survive()
+    if survives:
+        park()
     time.sleep(PRINTED)
     _keep_backends()
-    if not _survive():
+    if not survives:
         for wait in _waits:
             wait()
 

@@ -216,3 +216,23 @@ def test_a_process_ends_at_once_with_its_own_status_and_all_its_output() -> None
             if seconds >= LONGEST:
                 seconds = min(seconds, run(PROGRAMS[name][0]).seconds)
         assert seconds < LONGEST, (name, seconds)
+
+
+#: Lowering an SVD imports SciPy's LAPACK from C++, which needs the interpreter to return.
+LOWERING = """
+import sys, time
+import jax, numpy as np
+from funcgrad.runtime import background
+
+jax.devices()
+x = np.ones((3, 3), np.float32)
+background.compile_soon("svd", lambda: jax.jit(jax.numpy.linalg.svd).lower(x))
+until = time.monotonic() + 60
+while "scipy.linalg" not in sys.modules and time.monotonic() < until:
+    time.sleep(0.0005)
+"""
+
+
+def test_a_process_that_ends_while_jax_imports_for_the_compiler_prints_nothing() -> None:
+    done = subprocess.run([sys.executable, "-c", LOWERING], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
