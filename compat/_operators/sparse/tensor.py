@@ -104,9 +104,16 @@ class SparseTensor(AnySparse):
         return empty_coo(input.shape, dtype or input.dtype, input.sparse_dim())
 
     @classmethod
-    def new(cls, name: str, input: Tensor, size: Sequence[int], dtype: Dtype | None) -> Tensor:
+    def of_size(cls, name: str, input: Tensor, size: Sequence[int], dtype: Dtype | None) -> Tensor:
         """A sparse tensor without elements."""
         return empty_coo(tuple(size), dtype or input.dtype)
+
+    @classmethod
+    def construct(cls, dtype: Dtype, args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
+        """A sparse tensor of coordinates and elements, or without elements."""
+        from compat._operators.sparse.legacy import construct
+
+        return construct(dtype, args, named)
 
     # ---------------------------------------------------------------- properties
 
