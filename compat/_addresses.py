@@ -11,7 +11,8 @@ PRIVATE = frozenset((
     "_C", "__config__", "__future__", "_custom_ops", "_decomp", "_dynamo", "_dynamo._trace_wrapped_higher_order_op",
     "_functorch", "_functorch.vmap", "_guards", "_higher_order_ops", "_jit_internal", "_ops", "_subclasses", "_tensor",
     "_tensor_str", "_utils", "_vmap_internals", "distributed._tensor", "fx._compatibility", "fx._pytree",
-    "fx._symbolic_trace", "nn.modules._functions", "nn.utils._named_member_accessor", "nn.utils._per_sample_grad",
+    "fx._symbolic_trace", "nested._internal", "nested._internal.nested_tensor", "nested._internal.ops",
+    "nn.modules._functions", "nn.utils._named_member_accessor", "nn.utils._per_sample_grad",
     "optim._adafactor", "optim._functional", "optim._muon", "testing._comparison", "testing._creation",
     "testing._internal", "testing._internal.common_utils", "utils._contextlib", "utils._device",
     "utils._foreach_utils", "utils._mode_utils", "utils._python_dispatch", "utils._pytree", "utils.data._utils",
@@ -22,7 +23,9 @@ MADE = frozenset(("_C._functorch", "_C._nn"))
 OURS = frozenset((
     "distributed.autograd.contexts", "distributed.autograd.nodes", "distributed.autograd.passes",
     "distributed.elastic.options", "distributed.fsdp.fully_shard", "distributed.rpc.agent", "distributed.rpc.messages",
-    "distributed.rpc.references", "distributed.rpc.rref", "distributed.rpc.thread_pool", "utils.data._utils.channel",
+    "distributed.rpc.references", "distributed.rpc.rref", "distributed.rpc.thread_pool", "nested._internal.pointwise",
+    "nested._internal.products", "nested._internal.ragged_size", "nested._internal.reductions",
+    "nested._internal.strided_nested", "nested._internal.table_tensor", "nested._internal.views", "utils.data._utils.channel",
     "utils.data._utils.worker_pool", "utils.einops",
 ))  # fmt: skip
 
