@@ -43,7 +43,7 @@ _SAVED_INPUT = (
 
 def contains(t: Any, tensors: Sequence[Any]) -> bool:
     """Whether one of ``tensors`` is ``t`` itself."""
-    for other in tensors:  # not a generator: every call of a custom function passes here several times
+    for other in tensors:  # noqa: SIM110  # not a generator: calls of custom functions pass here several times
         if t is other:
             return True
     return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat._core.dispatch.layout_tensor import rules_of
 from compat._core.tensor.registry import publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
@@ -22,6 +23,7 @@ _FORMS = (
 )
 
 
+@rules_of(SparseTensor)("construct")
 def construct(dtype: dtypes.dtype, args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
     """A sparse tensor from ``indices, values[, size]`` (of the dtype of the values), or without elements, from sizes.
 

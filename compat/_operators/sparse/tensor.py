@@ -86,7 +86,7 @@ class SparseTensor(AnySparse):
     @staticmethod
     def load() -> None:
         """Imports the rules."""
-        for name in ("arithmetic", "linear", "reductions", "shapes"):
+        for name in ("arithmetic", "legacy", "linear", "reductions", "shapes"):
             importlib.import_module(f"compat._operators.sparse.{name}")
 
     @classmethod
@@ -107,13 +107,6 @@ class SparseTensor(AnySparse):
     def of_size(cls, name: str, input: Tensor, size: Sequence[int], dtype: Dtype | None) -> Tensor:
         """A sparse tensor without elements."""
         return empty_coo(tuple(size), dtype or input.dtype)
-
-    @classmethod
-    def construct(cls, dtype: Dtype, args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
-        """A sparse tensor of coordinates and elements, or without elements."""
-        from compat._operators.sparse.legacy import construct
-
-        return construct(dtype, args, named)
 
     # ---------------------------------------------------------------- properties
 

@@ -19,9 +19,8 @@ from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types.errors import wrap_dim
 from compat._core.types.memory_format import LAYOUTS
 from compat._core.types.size import Size
-from compat.nested._internal.ragged_size import RaggedSize
+from compat.nested._internal.ragged_size import RaggedSize, SizesByTensor
 from compat.nested._internal.table_tensor import OfValues, TableTensor, functions_of
-from compat.utils.weak import WeakTensorKeyDictionary
 
 Function = Callable[..., Any]
 _tensor: Any = Tensor
@@ -60,7 +59,7 @@ class Nested(TableTensor):
 
 
 #: The size of the ragged dimension, by the tensor of offsets, or of lengths if there are gaps.
-_tensor_symint_registry: Any = WeakTensorKeyDictionary()
+_tensor_symint_registry = SizesByTensor()
 
 
 class NestedTensor(OfValues, Nested):

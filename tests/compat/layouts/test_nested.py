@@ -221,3 +221,6 @@ def test_the_private_constructor() -> None:
     (x + y).values().sum().backward()
     assert values.grad.tolist() == [2.0] * 5
     assert NestedTensor(torch.ones(2, 5), offsets=offsets, _ragged_idx=2).shape[1] == 2
+    before = len(_tensor_symint_registry)
+    del moved, y
+    assert len(_tensor_symint_registry) == before - 1

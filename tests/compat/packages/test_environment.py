@@ -128,7 +128,19 @@ def test_the_version_compares_as_a_version() -> None:
     assert "2.4" < version < "2.14" and version >= (2, 4) and version > "2.13.0rc1" and not version < "2.13"
     assert isinstance(version, str) and hash(version) == hash(str(version)) and version.split(".")[0] == "2"
     of = torch.torch_version.TorchVersion
-    in_order = ["1.2.dev3", "1.2a1.dev2", "1.2a1", "1.2b2", "1.2rc1", "1.2", "1.2+cpu", "1.2+1", "1.2.post1", "1.10", "1!0.1"]
+    in_order = [
+        "1.2.dev3",
+        "1.2a1.dev2",
+        "1.2a1",
+        "1.2b2",
+        "1.2rc1",
+        "1.2",
+        "1.2+cpu",
+        "1.2+1",
+        "1.2.post1",
+        "1.10",
+        "1!0.1",
+    ]
     for i, a in enumerate(in_order):
         for j, b in enumerate(in_order):
             assert ((of(a) < b), (of(a) == b), (of(a) >= b)) == (i < j, i == j, i >= j), (a, b)
