@@ -42,6 +42,7 @@ from compat.install import install, uninstall
 from compat._core.tensor.registry import exposed as _exposed, names_of as _names_of
 from compat._core.types.size import Size
 from compat.storage import UntypedStorage
+from compat.torch_version import __version__
 from compat._core.tensor.tensor import Tensor
 
 _prefer_cpu()  # tensors are on the CPU by default
@@ -53,7 +54,6 @@ legacy_contiguous_format = contiguous_format
 globals().update(_dtypes.NAMES)
 globals().update(_LAYOUTS)
 globals().update(_names_of("torch").loaded())
-__version__ = "2.13.0"
 
 # Rarely used modules are imported lazily, at the first access to them or to one of their names.
 _MODULES = frozenset((
@@ -61,8 +61,8 @@ _MODULES = frozenset((
     "_higher_order_ops", "_inductor", "_tensor", "_tensor_str", "_utils", "accelerator", "amp", "backends",
     "compiler", "cpu", "cuda", "distributed", "distributions", "export", "fft", "func", "functional", "futures", "fx",
     "hub", "jit", "library", "linalg", "masked", "mps", "nested", "nn", "onnx", "ops", "optim", "overrides",
-    "profiler", "quasirandom", "return_types", "serialization", "signal", "sparse", "special", "testing", "utils",
-    "version", "xpu",
+    "profiler", "quasirandom", "return_types", "serialization", "signal", "sparse", "special", "testing",
+    "torch_version", "utils", "version", "xpu",
 ))  # fmt: skip
 _LATER = {
     "DisableTorchFunction": "_core.tensor.torch_function",

@@ -12,8 +12,8 @@ PRIVATE = frozenset((
     "_functorch", "_functorch.config", "_functorch.vmap", "_guards", "_higher_order_ops", "_inductor",
     "_inductor.config", "_jit_internal", "_ops", "_subclasses", "_tensor", "_tensor_str", "_utils", "_vmap_internals",
     "distributed._tensor", "fx._compatibility", "fx._pytree", "fx._symbolic_trace", "fx.experimental._config",
-    "nn.modules._functions", "nn.utils._named_member_accessor", "nn.utils._per_sample_grad", "optim._adafactor",
-    "optim._functional", "optim._muon", "testing._comparison", "testing._creation", "testing._internal",
+    "nested._internal", "nested._internal.nested_tensor", "nested._internal.ops", "nn.modules._functions", "nn.utils._named_member_accessor",
+    "nn.utils._per_sample_grad", "optim._adafactor", "optim._functional", "optim._muon", "testing._comparison", "testing._creation", "testing._internal",
     "testing._internal.common_utils", "utils._config_module", "utils._contextlib", "utils._device",
     "utils._foreach_utils", "utils._mode_utils", "utils._python_dispatch", "utils._pytree", "utils.data._utils",
 ))  # fmt: skip
@@ -23,8 +23,10 @@ MADE = frozenset(("_C._functorch", "_C._nn"))
 OURS = frozenset((
     "distributed.autograd.contexts", "distributed.autograd.nodes", "distributed.autograd.passes",
     "distributed.elastic.options", "distributed.fsdp.fully_shard", "distributed.rpc.agent", "distributed.rpc.messages",
-    "distributed.rpc.references", "distributed.rpc.rref", "distributed.rpc.thread_pool", "utils.data._utils.channel",
-    "utils.data._utils.worker_pool", "utils.einops",
+    "distributed.rpc.references", "distributed.rpc.rref", "distributed.rpc.thread_pool", "nested._internal.pointwise",
+    "nested._internal.products", "nested._internal.ragged_size", "nested._internal.reductions",
+    "nested._internal.strided_nested", "nested._internal.table_tensor", "nested._internal.views",
+    "utils.data._utils.channel", "utils.data._utils.worker_pool", "utils.einops",
 ))  # fmt: skip
 
 

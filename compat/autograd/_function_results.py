@@ -43,7 +43,10 @@ _SAVED_INPUT = (
 
 def contains(t: Any, tensors: Sequence[Any]) -> bool:
     """Whether one of ``tensors`` is ``t`` itself."""
-    return any(t is other for other in tensors)
+    for other in tensors:  # noqa: SIM110  # not a generator: calls of custom functions pass here several times
+        if t is other:
+            return True
+    return False
 
 
 def connect_results(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], recorded: bool, separate: bool) -> list[Any]:
@@ -58,8 +61,9 @@ def connect_results(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], recor
     """
     dirty = _marked(ctx, "dirty_tensors", "mark_dirty can only accept variables, but argument ")
     fixed = _marked(ctx, "non_differentiable", "mark_non_differentiable only accepts variable arguments, but got ")
-    if not all(contains(t, outputs) for t in dirty):
-        raise RuntimeError(NOT_RETURNED)
+    for t in dirty:
+        if not contains(t, outputs):
+            raise RuntimeError(NOT_RETURNED)
     for t in dirty:
         bump_version(t)
     if separate:
@@ -72,9 +76,10 @@ def connect_results(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], recor
             continue
         differentiable = recorded and output.dtype.category >= FLOATING and not contains(output, fixed)
         ctx._results.append((output.shape, output.dtype, differentiable))
-        if contains(output, dirty) and differentiable:
+        changed = contains(output, dirty)
+        if changed and differentiable:
             results.append(_rebased(ctx, nr, output, args, len(outputs)))
-        elif contains(output, dirty):
+        elif changed:
             results.append(output.detach() if output.requires_grad and contains(output, args) else output)
         else:
             results.append(_connected(ctx, nr, output, args, differentiable))
@@ -95,7 +100,9 @@ def check_saved(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], dirty: Se
 
 def _marked(ctx: Any, name: str, message: str) -> tuple[Tensor, ...]:
     """Removes and returns the tensors given to one of ``ctx``'s methods."""
-    tensors = getattr(ctx, name) or ()
+    tensors = getattr(ctx, name)
+    if not tensors:
+        return ()
     setattr(ctx, name, None)
     if not all(isinstance(t, Tensor) for t in tensors):
         raise RuntimeError(message)
@@ -142,7 +149,7 @@ def _view(t: Tensor) -> Tensor:
 
 def _forbid_inplace(ctx: Any, outputs: Sequence[Any], results: Sequence[Any], dirty: Sequence[Tensor]) -> None:
     """Forbids in-place operations on results that are views, since they would bypass the function's ``backward``."""
-    several = sum(known is not None and known[2] for known in ctx._results) > 1
+    several = len(results) > 1 and sum(known is not None and known[2] for known in ctx._results) > 1
     if ctx._pure_view and (several or len(ctx._tensor_arguments) > 1):
         raise RuntimeError(_PURE_VIEW)
     for output, result in zip(outputs, results):
@@ -164,6 +171,9 @@ def save_tensors(ctx: Any, results: Sequence[Any], args: Sequence[Any], recorded
         TypeError: if one of them is neither a tensor nor None.
     """
     tensors, ctx.to_save, ctx.saved_for_forward = (ctx.to_save or ()) if recorded else (), None, None
+    if not tensors:
+        ctx.saved = ()
+        return
     entries = []
     for i, t in enumerate(tensors):
         if t is not None and not isinstance(t, Tensor):

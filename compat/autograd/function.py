@@ -426,9 +426,9 @@ class Function(metaclass=FunctionMeta):
         """
         ctx = cls._backward_cls()
         tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-        ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
-        recorded = bool(mode.grad) and any(ctx.needs_input_grad)
-        ctx.next_functions = tuple(edge_of(args[i]) if recorded else NO_EDGE for i in tensors)
+        ctx.needs_input_grad = needs = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
+        recorded = bool(mode.grad) and True in needs
+        ctx.next_functions = tuple([edge_of(args[i]) for i in tensors] if recorded else [NO_EDGE] * len(tensors))
         ctx._tensor_arguments, ctx._count, ctx._once = tensors, len(args), cls.clear_saved_tensors_on_access
         if recorded and mode.anomaly:
             record_stack(ctx)

@@ -8,7 +8,6 @@ import keyword
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from compat._core.dispatch.overloads import OpOverload
@@ -81,6 +80,20 @@ class _Nodes:
 
     def __reversed__(self) -> _Nodes:
         return _Nodes(self._graph, not self._backwards)
+
+
+class _InsertPoint:
+    """The insertion point of a graph: set when this is made, and the one before is restored at the end of a block."""
+
+    def __init__(self, graph: Graph, insert: Callable[[Node], None]):
+        self._graph, self._before = graph, graph._insert
+        graph._insert = insert
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        self._graph._insert = self._before
 
 
 class Graph:
@@ -212,22 +225,14 @@ class Graph:
 
     # ------------------------------------------------------------ where, and which
 
-    @contextmanager
-    def _inserting(self, insert: Callable[[Node], None]) -> Iterator[None]:
-        before, self._insert = self._insert, insert
-        try:
-            yield
-        finally:
-            self._insert = before
-
     def inserting_before(self, n: Node | None = None) -> Any:
-        """Sets the insertion point in a ``with`` block: before a node, by default the first."""
-        return self._inserting((n or self._root._after).prepend)
+        """Sets the insertion point, in a ``with`` block until its end: before a node, by default the first."""
+        return _InsertPoint(self, (n or self._root._after).prepend)
 
     def inserting_after(self, n: Node | None = None) -> Any:
-        """Sets the insertion point in a ``with`` block: after a node, by default the last created one."""
+        """Sets the insertion point, in a ``with`` block until its end: after a node, by default the last created."""
         at = n or self._root
-        return self._inserting(at.append)
+        return _InsertPoint(self, at.append)
 
     def output_node(self) -> Node:
         """The node of the function's result."""

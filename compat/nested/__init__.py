@@ -9,6 +9,7 @@ Example:
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,13 +19,15 @@ from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types.errors import refusal, wrong_argument
 from compat._core.types.memory_format import LAYOUTS, strided
-from compat.nested._internal import pointwise, products, reductions, strided_nested, views
 from compat.nested._internal.nested_tensor import Nested, NestedTensor, jagged, through_node
 from compat.nested._internal.strided_nested import nested_of
 
 __all__ = [
     "as_nested_tensor", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged", "to_padded_tensor",
 ]  # fmt: skip
+
+for _family in ("pointwise", "products", "reductions", "strided_nested", "views"):
+    importlib.import_module(f"compat.nested._internal.{_family}")
 
 _VIEW = "NestedViewFromJaggedBackward0"
 _JAGGED = LAYOUTS["jagged"]

@@ -31,8 +31,8 @@ from funcgrad.runtime.process import process, refuse
 #: A program runs by NumPy for this multiple of the runs after which its compile time is saved, as estimated. Its window
 #: may be compiled before.
 PATIENCE = 2
-#: Of programs that need so many runs to save it, the multiple is twice as large: a window that repeats is compiled within
-#: some hundred runs.
+#: Of programs that need so many runs to save it, the multiple is twice as large: a window that repeats is compiled
+#: within some hundred runs.
 MANY_RUNS = 100
 #: The fraction of those runs after which it is compiled in the background.
 AHEAD = 0.5

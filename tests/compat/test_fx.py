@@ -311,3 +311,17 @@ def test_nodes_of_a_replaced_pattern_are_removed() -> None:
         traced, lambda a, b: torch.stack([a, b]), lambda a, b: torch.cat([a, b]), [lambda *parts: False]
     )
     assert rejected == []
+
+
+def test_the_insertion_point_without_a_block() -> None:
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    y = graph.call_function(torch.neg, (x,))
+    graph.output(y)
+    graph.inserting_after(x)
+    between = graph.call_function(torch.sigmoid, (x,))
+    with graph.inserting_before(y):
+        graph.call_function(torch.exp, (between,))
+    graph.call_function(torch.relu, (x,))
+    assert [n.name for n in graph.nodes] == ["x", "relu", "sigmoid", "exp", "neg", "output"]
+    graph.lint()

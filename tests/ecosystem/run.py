@@ -160,9 +160,9 @@ class Row:
 
 
 def table(rows: list[Row]) -> str:
-    """The table, in Markdown."""
+    """The table, in Markdown, by packages."""
     lines = ["| packages | same numbers | what differs |", "| --- | --- | --- |"]
-    return "\n".join([*lines, *[row.line() for row in rows]])
+    return "\n".join([*lines, *sorted(row.line() for row in rows)])
 
 
 def main() -> int:

@@ -101,7 +101,7 @@ FAMILIES: list[tuple[str, str, str, str]] = [
     ("torch/storage", "storages", "tensor", "_core.memory storage"),
     ("torch/settings", "Settings, checks and threads", "tensor",
      "_core.config.flags _threads _operators.tensor.format _operators.tensor.asserting __config__ "
-     "utils.deterministic"),
+     "utils.deterministic torch_version"),
     ("torch/gradients", "torch.autograd: gradients on and off", "tensor",
      "autograd.grad_mode _core.transforms.grad_mode _core.autograd.anomaly_mode autograd.anomaly_mode "
      "autograd.variable"),

@@ -110,7 +110,7 @@ class LayoutTensor(Tensor):
         raise refusal(f"aten::{name}")
 
     @classmethod
-    def new(cls, name: str, input: Tensor, size: Sequence[int], dtype: Dtype | None) -> Tensor:
+    def of_size(cls, name: str, input: Tensor, size: Sequence[int], dtype: Dtype | None) -> Tensor:
         """The result of ``Tensor.new_zeros`` and ``Tensor.new_empty`` of a tensor of this class.
 
         Args:
@@ -119,6 +119,20 @@ class LayoutTensor(Tensor):
             dtype: the result's, if one was given.
         """
         raise refusal(f"aten::{name}")
+
+    @classmethod
+    def construct(cls, dtype: Dtype, args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
+        """The result of ``Tensor.new`` of a tensor of this class.
+
+        Args:
+            dtype: the tensor's.
+            args, named: the method's arguments.
+        """
+        rule = cls.rules.get("construct")
+        if rule is None:
+            raise refusal("aten::new")
+        made: Tensor = rule(dtype, args, named)
+        return made
 
     # ---------------------------------------------------------------- its values
 
@@ -287,7 +301,7 @@ def _like(call: Call, below: Callable[[], Any]) -> Any:
     if name in ("new_zeros", "new_empty"):
         given = named["size"] if "size" in named else call.args[1:]
         size = given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
-        return type(input).new(name, input, size, named.get("dtype"))
+        return type(input).of_size(name, input, size, named.get("dtype"))
     if name not in LIKE:
         return below()
     return type(input).like(name, input, named.get("dtype"))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from compat._core.dispatch.layout_tensor import LayoutTensor
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.typed_storage import TypedStorage
 from compat._core.tensor.registry import function, names_of, publish
@@ -50,12 +51,7 @@ def construct(wanted: _Wanted, args: tuple[Any, ...], named: dict[str, Any]) -> 
         TypeError: for other arguments.
         RuntimeError: for another device than the CPU, negative sizes, and a storage of another dtype.
     """
-    device = named.pop("device", None)
-    if device is not None and Device(device).type != wanted.device.type:
-        raise RuntimeError(
-            f"legacy constructor expects device type: {wanted.device.type} but device type: {Device(device).type} was "
-            "passed"
-        )
+    device = take_device(named, wanted.device)
     if not args and not named:
         return _empty((0,), wanted)
     form, argument = _form(args, named)
@@ -65,6 +61,20 @@ def construct(wanted: _Wanted, args: tuple[Any, ...], named: dict[str, Any]) -> 
             "torch.tensor(...) or torch.as_tensor(...) instead."
         )
     return _CONSTRUCTORS[form](argument, wanted)
+
+
+def take_device(named: dict[str, Any], wanted: Device = CPU) -> Any:
+    """Removes and returns the argument ``device``.
+
+    Raises:
+        RuntimeError: for a device of another type than the wanted one.
+    """
+    device = named.pop("device", None)
+    if device is not None and Device(device).type != wanted.type:
+        raise RuntimeError(
+            f"legacy constructor expects device type: {wanted.type} but device type: {Device(device).type} was passed"
+        )
+    return device
 
 
 def _empty(size: tuple[int, ...], wanted: _Wanted) -> Tensor:
@@ -77,20 +87,21 @@ def _form(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[str, Any]:
     if len(named) == 1 and not args and next(iter(named)) in _CONSTRUCTORS:
         return next(iter(named.items()))
     if named:
-        raise _no_form(args, named, "some of the keywords were incorrect: " + ", ".join(named))
+        raise no_form(args, named, "some of the keywords were incorrect: " + ", ".join(named))
     if len(args) == 1:
         if isinstance(args[0], Tensor):
             return "other", args[0]
         if isinstance(args[0], (UntypedStorage, TypedStorage)):
             return "storage", args[0]
-        return ("size", args) if _is_size(args[0]) else ("size" if isinstance(args[0], Size) else "data", args[0])
-    if not _is_size(args[0]):
+        return ("size", args) if is_size(args[0]) else ("size" if isinstance(args[0], Size) else "data", args[0])
+    if not is_size(args[0]):
         kinds = ", ".join(f"!{_type_text(a)}!" for a in args)
-        raise _no_form(args, named, f"some of the arguments have invalid types: ({kinds})")
+        raise no_form(args, named, f"some of the arguments have invalid types: ({kinds})")
     return "size", args
 
 
-def _is_size(n: Any) -> bool:
+def is_size(n: Any) -> bool:
+    """Whether an argument is an integer, not a bool."""
     if isinstance(n, Tensor):
         return n.dim() == 0 and n.dtype.category == dtypes.INTEGER
     return isinstance(n, (int, np.integer)) and not isinstance(n, bool)
@@ -103,13 +114,14 @@ def _type_text(value: Any) -> str:
     return type(value).__name__
 
 
-def _no_form(args: Sequence[Any], named: dict[str, Any], reason: str) -> TypeError:
+def no_form(args: Sequence[Any], named: dict[str, Any], reason: str = "", forms: Sequence[str] = _FORMS) -> TypeError:
+    """The error of arguments that no form of a constructor has."""
     given = [type(a).__name__ for a in args] + [f"{name}={type(value).__name__}" for name, value in named.items()]
-    reason = f"      didn't match because {reason}\n" if len(given) < 4 else ""
-    forms = "".join(f" * {form}\n" for form in _FORMS)
+    reason = f"      didn't match because {reason}\n" if reason and len(given) < 4 else ""
+    listed = "".join(f" * {form}\n" for form in forms)
     return TypeError(
         f"new() received an invalid combination of arguments - got ({', '.join(given)}), but expected one of:\n"
-        f" * (*, torch.device device = None)\n{reason}{forms}"
+        f" * (*, torch.device device = None)\n{reason}{listed}"
     )
 
 
@@ -118,7 +130,7 @@ def _no_form(args: Sequence[Any], named: dict[str, Any], reason: str) -> TypeErr
 
 def _of_size(size: Any, wanted: _Wanted) -> Tensor:
     for i, n in enumerate(size):
-        if not (_is_size(n) or isinstance(n, bool)):
+        if not (is_size(n) or isinstance(n, bool)):
             raise TypeError(
                 f"new(): argument 'size' failed to unpack the object at pos {i + 1} with error \"type must be tuple of "
                 f'ints,but got {type(n).__name__}"'
@@ -131,16 +143,20 @@ def _of_size(size: Any, wanted: _Wanted) -> Tensor:
 
 
 def _of_tensor(other: Tensor, wanted: _Wanted) -> Tensor:
-    if wanted.exact and other.dtype is not wanted.dtype:
-        raise TypeError(f"expected {_options(wanted.dtype)} (got {_options(other.dtype)})")
+    if wanted.exact and (other.dtype is not wanted.dtype or other.layout is not strided):
+        raise TypeError(f"expected {_options(wanted.dtype)} (got {_options(other.dtype, _layout_name(other))})")
     return other.view_as(other)
 
 
-def _options(dtype: Dtype) -> str:
+def _layout_name(t: Tensor) -> str:
+    return {"sparse_coo": "Sparse"}.get(name := str(t.layout).removeprefix("torch."), name.title().replace("_", ""))
+
+
+def _options(dtype: Dtype, layout: str = "Strided") -> str:
     name = _C_NAMES.get(dtype, repr(dtype).removeprefix("torch.").replace("float32", "float").replace("int32", "int"))
     return (
-        f"TensorOptions(dtype={name.replace('float64', 'double')}, device=cpu, layout=Strided, requires_grad=false "
-        "(default), pinned_memory=false (default), memory_format=(nullopt))"
+        f"TensorOptions(dtype={name.replace('float64', 'double')}, device=cpu, layout={layout}, requires_grad="
+        "false (default), pinned_memory=false (default), memory_format=(nullopt))"
     )
 
 
@@ -193,6 +209,8 @@ def new(self: Tensor, *args: Any, **named: Any) -> Tensor:
         >>> torch.tensor([1, 2]).new([3, 4, 5])
         tensor([3, 4, 5])
     """
+    if isinstance(self, LayoutTensor):
+        return self.construct(self.dtype, args, named)
     if named.get("device") is not None and any(isinstance(a, Tensor) for a in (*args[:1], named.get("other"))):
         raise RuntimeError(
             "Legacy tensor new of the form tensor.new(tensor, device=device) is not supported.  Use "

@@ -113,10 +113,15 @@ class CompressedTensor(AnySparse):
         raise refusal(f"aten::{filled.get(name, 'random_.from')}", "SparseCsrCPU")
 
     @classmethod
-    def new(cls, name: str, input: Tensor, size: Sequence[int], dtype: Dtype | None) -> Tensor:
+    def of_size(cls, name: str, input: Tensor, size: Sequence[int], dtype: Dtype | None) -> Tensor:
         """A tensor without elements."""
         assert isinstance(input, CompressedTensor)
         return empty(tuple(size), input.layout, dtype or input.dtype, input.block)
+
+    @classmethod
+    def construct(cls, dtype: Dtype, args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
+        """Not possible: the class has several layouts."""
+        raise RuntimeError("Cannot map DispatchKey SparseCsrCPU to a unique layout.")
 
     # ---------------------------------------------------------------- properties
 

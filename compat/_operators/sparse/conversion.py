@@ -81,15 +81,14 @@ def sparse_coo_tensor(
                size=(2, 3), nnz=3, layout=torch.sparse_coo)
     """
     if values is None:
-        return with_grad(
-            empty_coo(size if indices is None else indices, dtype or dtypes.get_default_dtype()), requires_grad
-        )
+        size = size_of_sparse(size if indices is None else indices)
+        return with_grad(empty_coo(size, dtype or dtypes.get_default_dtype()), requires_grad)
     elements = as_tensor("values", values, dtype)
+    if elements.dim() == 0:
+        elements = elements[None]
     coordinates = as_tensor("indices", indices, dtypes.int64)
-    if coordinates.dim() != 2:
-        coordinates = coordinates.reshape(1, -1) if coordinates.dim() == 1 and size is None else coordinates[:, None]
     _check_parts(coordinates, elements, size)
-    size = _least_size(coordinates, elements) if size is None else tuple(size)
+    size = _least_size(coordinates, elements) if size is None else size_of_sparse(size)
     if check_invariants or (check_invariants is None and Invariants.checked):
         _check_within(array_of(coordinates), size)
     parts = sparse(coordinates, elements, size, bool(is_coalesced))
@@ -106,17 +105,34 @@ def _pull_elements(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
 
 
 def _check_parts(coordinates: Tensor, elements: Tensor, size: Any) -> None:
-    count, nnz = coordinates.shape
-    if size is not None and len(size) != count + elements.dim() - 1:
+    if size is not None:
+        if coordinates.dim() == 0:
+            raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+        count = coordinates.shape[0]
+        if len(size) != count + elements.dim() - 1:
+            raise RuntimeError(
+                f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = "
+                f"{count}, dense_dim = {elements.dim() - 1}"
+            )
+    if coordinates.dim() != 2:
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {size_text(coordinates.shape)}")
+    nnz = coordinates.shape[1]
+    if elements.shape[0] != nnz:
         raise RuntimeError(
-            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {count}, "
-            f"dense_dim = {elements.dim() - 1}"
+            f"indices and values must have same nnz, but got nnz from indices: {nnz}, nnz from values: "
+            f"{elements.shape[0]}"
         )
-    if elements.dim() == 0 or elements.shape[0] != nnz:
-        have = elements.shape[0] if elements.dim() else 1
-        raise RuntimeError(
-            f"indices and values must have same nnz, but got nnz from indices: {nnz}, nnz from values: {have}"
-        )
+
+
+def size_of_sparse(size: Sequence[int]) -> tuple[int, ...]:
+    """A given size, checked.
+
+    Raises:
+        RuntimeError: for a negative size.
+    """
+    if any(n < 0 for n in size):
+        raise RuntimeError("numel: integer multiplication overflow")
+    return tuple(size)
 
 
 def _least_size(coordinates: Tensor, elements: Tensor) -> tuple[int, ...]:

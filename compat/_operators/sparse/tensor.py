@@ -86,7 +86,7 @@ class SparseTensor(AnySparse):
     @staticmethod
     def load() -> None:
         """Imports the rules."""
-        for name in ("arithmetic", "linear", "reductions", "shapes"):
+        for name in ("arithmetic", "legacy", "linear", "reductions", "shapes"):
             importlib.import_module(f"compat._operators.sparse.{name}")
 
     @classmethod
@@ -104,7 +104,7 @@ class SparseTensor(AnySparse):
         return empty_coo(input.shape, dtype or input.dtype, input.sparse_dim())
 
     @classmethod
-    def new(cls, name: str, input: Tensor, size: Sequence[int], dtype: Dtype | None) -> Tensor:
+    def of_size(cls, name: str, input: Tensor, size: Sequence[int], dtype: Dtype | None) -> Tensor:
         """A sparse tensor without elements."""
         return empty_coo(tuple(size), dtype or input.dtype)
 

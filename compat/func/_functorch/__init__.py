@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from compat import func, version
+from compat import func, torch_version
 from compat.func._functorch import stateless
 from compat.func._functorch.stateless import FunctionalModule, FunctionalModuleWithBuffers
 
@@ -21,7 +21,7 @@ __all__ = [
     "vmap",
 ]  # fmt: skip
 
-__version__ = version.__version__
+__version__ = torch_version.__version__
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

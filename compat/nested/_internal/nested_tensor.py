@@ -19,7 +19,7 @@ from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types.errors import wrap_dim
 from compat._core.types.memory_format import LAYOUTS
 from compat._core.types.size import Size
-from compat.nested._internal.ragged_size import RaggedSize
+from compat.nested._internal.ragged_size import RaggedSize, SizesByTensor
 from compat.nested._internal.table_tensor import OfValues, TableTensor, functions_of
 
 Function = Callable[..., Any]
@@ -58,8 +58,19 @@ class Nested(TableTensor):
         return found
 
 
+#: The size of the ragged dimension, by the tensor of offsets, or of lengths if there are gaps.
+_tensor_symint_registry = SizesByTensor()
+
+
 class NestedTensor(OfValues, Nested):
     """Sequences of different lengths, of layout ``torch.jagged``; see ``torch.nested.nested_tensor``.
+
+    Args:
+        values: the values of all sequences.
+        offsets: the offset of each sequence, and the end of the last one.
+        lengths: the length of each sequence, if there are gaps.
+        _ragged_idx: the ragged dimension.
+        _metadata_cache: ignored; the shortest and longest length.
 
     Attributes:
         elements: the values of all sequences.
@@ -86,6 +97,21 @@ class NestedTensor(OfValues, Nested):
     counts: Tensor | None
     ragged: int
     symbol: RaggedSize
+
+    def __new__(
+        cls,
+        values: Tensor,
+        offsets: Tensor,
+        *,
+        lengths: Tensor | None = None,
+        _ragged_idx: int = 1,
+        _metadata_cache: Any = None,
+    ) -> NestedTensor:
+        return jagged(values, offsets, lengths, _ragged_idx)
+
+    @property
+    def _metadata_cache(self) -> dict[str, int]:
+        return {}
 
     def _like(self, elements: Tensor) -> NestedTensor:
         return like(self, elements)
@@ -169,10 +195,10 @@ class NestedTensor(OfValues, Nested):
         """
         ragged = meta["ragged_idx"]
         symbol = outer_size[ragged] if outer_size is not None else None
-        made = jagged(
-            inner_tensors["_values"], inner_tensors["_offsets"], inner_tensors.get("_lengths"), ragged,
-            symbol if isinstance(symbol, RaggedSize) else None,
-        )  # fmt: skip
+        starts, counts = inner_tensors["_offsets"], inner_tensors.get("_lengths")
+        if isinstance(symbol, RaggedSize):
+            _tensor_symint_registry[starts if counts is None else counts] = symbol
+        made = jagged(inner_tensors["_values"], starts, counts, ragged)
         return made.requires_grad_() if meta["requires_grad"] else made
 
     def offsets(self) -> Tensor:
@@ -256,12 +282,17 @@ def jagged(
     """A nested tensor of values and offsets, in the graph of the values.
 
     Args:
-        symbol: the size of the ragged dimension of a tensor with the same offsets; None for a new one.
+        symbol: the size of the ragged dimension; by default that of other tensors with these offsets and lengths.
     """
+    if symbol is None:
+        source = starts if counts is None else counts
+        symbol = _tensor_symint_registry.get(source)
+        if symbol is None:
+            symbol = _tensor_symint_registry[source] = RaggedSize()
     size = (int(starts.shape[0]) - 1, *elements.shape)
     return NestedTensor.of_parts(
         size, elements.dtype, elements.device,
-        elements=elements, starts=starts, counts=counts, ragged=ragged, symbol=symbol or RaggedSize(),
+        elements=elements, starts=starts, counts=counts, ragged=ragged, symbol=symbol,
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from typing import Any
+from weakref import ref
 
 from compat._core.types.size import SymbolicSize
 from compat._symint import SymInt
@@ -70,6 +71,31 @@ class RaggedSize(SymInt, SymbolicSize):
         return f"j{self._number}" if self._factor == 1 else f"{self._factor}*j{self._number}"
 
     __str__ = __repr__
+
+
+class SizesByTensor:
+    """The size of the ragged dimension for each tensor of offsets or lengths, by identity, while the tensor lives."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[ref[Any], RaggedSize]] = {}
+
+    def get(self, tensor: Any) -> RaggedSize | None:
+        """The size; None if there is none."""
+        found = self._found.get(id(tensor))
+        return None if found is None else found[1]
+
+    def __getitem__(self, tensor: Any) -> RaggedSize:
+        return self._found[id(tensor)][1]
+
+    def __setitem__(self, tensor: Any, size: RaggedSize) -> None:
+        key, sizes = id(tensor), self._found
+        sizes[key] = ref(tensor, lambda _: sizes.pop(key, None)), size
+
+    def __contains__(self, tensor: Any) -> bool:
+        return id(tensor) in self._found
+
+    def __len__(self) -> int:
+        return len(self._found)
 
 
 RaggedSize.__name__ = RaggedSize.__qualname__ = "SymInt"

@@ -200,6 +200,15 @@ class DistributedDataParallel(Module):
     def _set_static_graph(self) -> None:
         self.static_graph = self.reducer.find_unused = True
 
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """Facts about the module and its settings, by PyTorch's names; whether the graph is static is not examined."""
+        return {
+            "module_name": type(self.module).__name__, "world_size": self.process_group.size(),
+            "rank": self.process_group.rank(), "broadcast_buffers": int(self.broadcast_buffers),
+            "find_unused_parameters": int(self.find_unused_parameters),
+            "gradient_as_bucket_view": int(self.gradient_as_bucket_view), "bucket_cap_bytes": self.bucket_bytes_cap,
+        }  # fmt: skip
+
     @staticmethod
     def _set_params_and_buffers_to_ignore_for_model(
         module: Module, params_and_buffers_to_ignore: Sequence[str]

@@ -81,6 +81,14 @@ def _floating(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+@rule("nextafter")
+def _nextafter(x: Any, toward: Any) -> Any:
+    """Next to zero this is right where XLA, which takes denormal numbers for zero in comparisons, is not."""
+    if x.dtype not in _FLOATS:
+        raise NotEquivalent
+    return np.nextafter(x, toward)
+
+
 def _short_of(function: Callable[..., Any]) -> Short:
     """The function itself for dtypes that it is defined for."""
 

@@ -194,3 +194,33 @@ def test_any_one_dimension_may_be_ragged() -> None:
     x = torch.nested.as_nested_tensor(parts, layout=torch.jagged)
     assert x._ragged_idx == 3 and x.shape[:3] == (2, 3, 2)
     assert all(torch.equal(a, b) for a, b in zip(x.unbind(), parts))
+
+
+def test_tensors_of_the_same_offsets_have_one_size() -> None:
+    values, offsets = torch.arange(5.0), torch.tensor([0, 2, 5])
+    make = torch.nested.nested_tensor_from_jagged
+    a, b = make(values, offsets), make(values * 2, offsets)
+    assert a.shape == b.shape and (a + b).values().tolist() == [0.0, 3.0, 6.0, 9.0, 12.0]
+    assert a.shape == make(values, a.offsets()).shape
+    assert a.shape != make(values, offsets.clone()).shape
+    lengths = torch.tensor([1, 2])
+    assert make(values, offsets, lengths).shape == make(values, offsets.clone(), lengths).shape != a.shape
+
+
+def test_the_private_constructor() -> None:
+    from compat.nested._internal.nested_tensor import NestedTensor, _tensor_symint_registry
+    from compat.nested._internal.ops import extract_kwargs
+
+    values, offsets = torch.arange(5.0, requires_grad=True), torch.tensor([0, 2, 5])
+    x = torch.nested.nested_tensor_from_jagged(values, offsets)
+    assert NestedTensor(values, offsets).shape == x.shape
+    moved = offsets.clone()
+    _tensor_symint_registry[moved] = _tensor_symint_registry[offsets]
+    y = NestedTensor(values + 1, **(extract_kwargs(x) | {"offsets": moved}))
+    assert y.shape == x.shape
+    (x + y).values().sum().backward()
+    assert values.grad.tolist() == [2.0] * 5
+    assert NestedTensor(torch.ones(2, 5), offsets=offsets, _ragged_idx=2).shape[1] == 2
+    before = len(_tensor_symint_registry)
+    del moved, y
+    assert len(_tensor_symint_registry) == before - 1

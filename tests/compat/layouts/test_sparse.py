@@ -193,3 +193,30 @@ def test_coalesced_can_be_set() -> None:
     x = torch.tensor([[1.0, 0.0]]).to_sparse()
     assert not x._coalesced_(False).is_coalesced()
     assert x._coalesced_(True).is_coalesced()
+
+
+def test_new_of_a_sparse_tensor() -> None:
+    coordinates, elements = torch.tensor([[0, 2]]), torch.tensor([1.0, 2.0])
+    x = torch.sparse_coo_tensor(coordinates, elements, (4,))
+    made = x.new(coordinates, elements, x.size())
+    assert made.layout is torch.sparse_coo and made.to_dense().tolist() == [1.0, 0.0, 2.0, 0.0]
+    assert x.new(coordinates, elements.double()).dtype is torch.float64
+    assert [tuple(t.shape) for t in (x.new(), x.new(3, 4), x.new(x.size()))] == [(0,), (3, 4), (4,)]
+    with pytest.raises(TypeError, match=r"SparseTensor.new\(sequence\) only accepts sizes"):
+        x.new((3, 4))
+    with pytest.raises(TypeError, match="received an invalid combination of arguments - got \\(Tensor\\)"):
+        x.new(elements)
+    with pytest.raises(RuntimeError, match="Cannot map DispatchKey SparseCsrCPU"):
+        torch.eye(2).to_sparse_csr().new(2, 2)
+    with pytest.raises(TypeError, match=r"layout=Strided.*\(got .*layout=Sparse"):
+        elements.new(x)
+
+
+def test_coordinates_are_a_matrix() -> None:
+    for wrong in ([0, 1], torch.tensor([[[0, 1]]]), []):
+        with pytest.raises(RuntimeError, match="indices must be sparse_dim x nnz, but got"):
+            torch.sparse_coo_tensor(wrong, [1.0, 2.0])
+    with pytest.raises(RuntimeError, match="same nnz, but got nnz from indices: 2, nnz from values: 1"):
+        torch.sparse_coo_tensor([[0, 1]], 3.0)
+    with pytest.raises(RuntimeError, match="numel: integer multiplication overflow"):
+        torch.sparse_coo_tensor((-1,))

@@ -121,3 +121,30 @@ def test_config_shows_the_versions_and_threads() -> None:
     assert f"jax {jax.__version__}" in torch.__config__.show()
     assert f"torch.get_num_threads() : {torch.get_num_threads()}" in torch.__config__.parallel_info()
     assert torch.Storage is torch.FloatStorage
+
+
+def test_the_version_compares_as_a_version() -> None:
+    version = torch.__version__
+    assert "2.4" < version < "2.14" and version >= (2, 4) and version > "2.13.0rc1" and not version < "2.13"
+    assert isinstance(version, str) and hash(version) == hash(str(version)) and version.split(".")[0] == "2"
+    of = torch.torch_version.TorchVersion
+    in_order = [
+        "1.2.dev3",
+        "1.2a1.dev2",
+        "1.2a1",
+        "1.2b2",
+        "1.2rc1",
+        "1.2",
+        "1.2+cpu",
+        "1.2+1",
+        "1.2.post1",
+        "1.10",
+        "1!0.1",
+    ]
+    for i, a in enumerate(in_order):
+        for j, b in enumerate(in_order):
+            assert ((of(a) < b), (of(a) == b), (of(a) >= b)) == (i < j, i == j, i >= j), (a, b)
+    assert of("v1.2") == "1.2.0" and of("1.2.alpha1") == "1.2a1" and of("1.2-1") == (1, 2, "post1")
+    assert of("1.2") < "parrot" and of("1.2") != "1.2.0"
+    with pytest.raises(TypeError, match="'>' not supported between instances of 'TorchVersion' and 'int'"):
+        assert version > 3

@@ -45,3 +45,9 @@ def test_pipes_are_data_sets_and_pickle() -> None:
         functional_datapipe("x")(list)
     with pytest.raises(Exception, match="map as it is already taken"):
         functional_datapipe("map")(type("Other", (IterDataPipe,), {}))
+
+
+def test_the_module_of_the_shuffling_pipe() -> None:
+    from compat.utils.data.datapipes.iter.combinatorics import ShufflerIterDataPipe
+
+    assert isinstance(IterableWrapper([1, 2, 3]).shuffle(), ShufflerIterDataPipe)

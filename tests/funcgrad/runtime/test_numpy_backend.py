@@ -110,7 +110,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     *[(p, (X,)) for p in (ew.neg, ew.exp, ew.expm1, ew.tanh, ew.logistic, ew.erf, ew.erfc, ew.sin, ew.sign, ew.floor)],
     *[(p, (POSITIVE,)) for p in (ew.log, ew.log1p, ew.sqrt, ew.rsqrt, ew.cbrt, ew.lgamma, ew.digamma, ew.acosh)],
     *[(p, (X.astype(np.float16),)) for p in (ew.exp, ew.tanh, ew.square)],
-    *[(p, (X, POSITIVE)) for p in (ew.add, ew.div, ew.maximum, ew.atan2, ew.rem, ew.remainder, ew.lt)],
+    *[(p, (X, POSITIVE)) for p in (ew.add, ew.div, ew.maximum, ew.atan2, ew.nextafter, ew.rem, ew.remainder, ew.lt)],
     *[(p, (WHOLE, np.int64(3))) for p in (ew.div, ew.rem, ew.remainder, ew.floor_divide, ew.eq)],
     *[(p, (WHOLE, np.int64(-3))) for p in (ew.div, ew.rem, ew.remainder, ew.floor_divide)],
     *[(p, (WHOLE, np.int64(2))) for p in (ew.shift_left, ew.shift_right, ew.shift_right_logical, ew.bitwise_and)],
