@@ -144,10 +144,12 @@ class Settings:
         patience: what compiling a window must have been able to save so far, before it is compiled, as a multiple of
             the estimated compile time.
         behind: how much the program does from then on, until the compiled program is used, in the same unit.
+        beside: the compile time of which half is free, in milliseconds: of a shorter one more, of a longer one less. A
+            spare core compiles beside the program, which loses little in a short time.
         warmup: the number of occurrences of a window that run one by one at least, so that the first ones round alike.
     """
 
-    __slots__ = ("limit", "background", "backwards", "by_numpy", "patience", "behind", "warmup")
+    __slots__ = ("limit", "background", "backwards", "by_numpy", "patience", "behind", "beside", "warmup")
 
     def __init__(self) -> None:
         self.limit = 600
@@ -156,7 +158,7 @@ class Settings:
         self.by_numpy = True
         # Compiling slows the program down, and is slowed down by it: most on a single core. A program that waits for
         # the compiler stands still for many steps, so it goes on for long enough.
-        self.patience, self.behind = (1.0, 2.5) if cores() > 1 else (1.5, 4.0)
+        self.patience, self.behind, self.beside = (1.0, 2.5, 1000.0) if cores() > 1 else (1.5, 4.0, 0.0)
         self.warmup = 3
 
 

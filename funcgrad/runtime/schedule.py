@@ -83,6 +83,15 @@ class Timeline:
 timeline = Timeline()
 
 
+def price(cost: float) -> float:
+    """The milliseconds that a compiled window must have been able to save before it is compiled in the background.
+
+    Args:
+        cost: the milliseconds of compiling.
+    """
+    return settings.patience * cost * cost / (cost + settings.beside)
+
+
 def due(seen: int, saves: float, cost: float) -> bool:
     """Whether a window is to be compiled in the background now.
 
@@ -91,10 +100,10 @@ def due(seen: int, saves: float, cost: float) -> bool:
         saves: the milliseconds that a compiled run saves.
         cost: the milliseconds of compiling.
     """
-    enough = (seen - 1) * saves >= settings.patience * cost * unamortized.factor()
+    enough = (seen - 1) * saves >= price(cost) * unamortized.factor()
     return seen > 1 and (enough or (saves > 0 and seen >= LAST))
 
 
 def earliest(saves: float, cost: float) -> float:
     """The occurrence before which ``due`` is false for the same savings and costs, whatever else is compiled."""
-    return min(LAST, 1 + settings.patience * cost / saves) if saves > 0 else inf
+    return min(LAST, 1 + price(cost) / saves) if saves > 0 else inf

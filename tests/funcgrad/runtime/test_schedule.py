@@ -30,7 +30,7 @@ def as_shipped(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     runtime.flush()
     runtime.wait()
     monkeypatch.setattr(deferred, "cores", lambda: 2)
-    for name in ("patience", "behind", "warmup"):
+    for name in ("patience", "behind", "beside", "warmup"):
         monkeypatch.setattr(runtime.settings, name, getattr(deferred.Settings(), name))
     monkeypatch.setattr(schedule.unamortized, "milliseconds", 0.0)
     for name in ("now", "idle"):
@@ -44,6 +44,7 @@ def as_shipped(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def worth(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows are worth compiling after a few runs: requested at the third, used from the sixth."""
+    monkeypatch.setattr(runtime.settings, "beside", 0.0)
     patience, behind = runtime.settings.patience, runtime.settings.behind
     monkeypatch.setattr(windows.Window, "takes", lambda self: 0.4 * behind * self.compile_cost())
     monkeypatch.setattr(windows.Window, "takes_whole", lambda self: self.takes() - patience * self.compile_cost() / 1.5)
@@ -123,6 +124,15 @@ def test_on_one_core_it_is_compiled_and_used_later(monkeypatch: pytest.MonkeyPat
 def test_a_program_waits_for_those_requested_before() -> None:
     schedule.timeline.compiled_at(1e9)
     assert how(9) == ["one by one"] * 9
+
+
+def test_a_spare_core_compiles_short_windows_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of a second is free, nearly all of a few milliseconds, a tenth of ten seconds."""
+    assert [schedule.price(cost) for cost in (10.0, 1e3, 9e3)] == pytest.approx([0.1, 500, 8100], rel=0.02)
+    assert schedule.due(6, 100.0, 1e3) and not schedule.due(5, 100.0, 1e3)
+    assert schedule.earliest(100.0, 1e3) == 6
+    monkeypatch.setattr(runtime.settings, "beside", 0.0)
+    assert schedule.price(1e3) == 1e3
 
 
 def test_operations_of_a_window_that_is_compiled_are_not_compiled_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,13 +250,13 @@ def test_compilation_starts_when_the_saving_exceeds_the_cost(monkeypatch: pytest
     def asked(saves: float, cost: float) -> int:
         return next(seen for seen in range(1, 10**6) if schedule.due(seen, saves, cost))
 
-    patience = runtime.settings.patience
-    assert asked(50 * patience, 100) == 3 and asked(100 * patience, 100) == 2
+    half = schedule.price(100) / 2
+    assert asked(half, 100) == 3 and asked(2 * half, 100) == 2
     assert asked(1e-3, 100) == schedule.LAST  # estimates may be wrong
     assert not any(schedule.due(seen, 0.0, 20) for seen in range(10_000))  # nothing is saved
     monkeypatch.setattr(schedule.unamortized, "milliseconds", 0.0)
     schedule.unamortized.add(schedule.DOUBLES)
-    assert schedule.unamortized.factor() == 2 and asked(50 * patience, 100) == 5  # compiling has not paid off yet
+    assert schedule.unamortized.factor() == 2 and asked(half, 100) == 5  # compiling has not paid off yet
     schedule.unamortized.subtract(schedule.DOUBLES / 2)
     assert schedule.unamortized.factor() == 1.25
     schedule.unamortized.subtract(1e9)
