@@ -224,8 +224,10 @@ class Executable:
             saves = takes - CALL_COST - self.takes_within()
             if takes > self._most():
                 self._limit = -1.0
+            elif saves <= 0:
+                self._limit = math.inf
             else:
-                runs = self.compile_cost() / saves if saves > 0 else math.inf
+                runs = self.compile_cost() / saves
                 self._limit = PATIENCE * runs * (1 + runs / MANY_RUNS) * takes
         return self.spent <= self._limit and by_numpy()
 

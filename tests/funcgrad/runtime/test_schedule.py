@@ -153,8 +153,11 @@ def test_an_operation_that_the_compiled_program_runs_no_faster_stays_with_numpy(
     """Calling the compiled program, which is limited by memory, takes as long."""
     code = runtime.executable(fg.trace(lambda x: x + x * x, np.ones(5 * 10**4, np.float32)))
     assert programs.CALL_COST < code.takes() < programs.CALL_COST + code.takes_within()
-    code.spent = 1e9
-    assert code.light()
+    free = runtime.executable(fg.trace(lambda x: x.reshape(2, 2), np.ones(4, np.float32)))
+    assert free.takes() == 0
+    for each in (code, free):
+        each.spent = 1e9
+        assert each.light()
 
 
 def test_operations_that_have_been_compiled_take_less(monkeypatch: pytest.MonkeyPatch) -> None:
