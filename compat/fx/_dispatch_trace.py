@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from compat._core.dispatch.overloads import OpOverload, aten
-from compat._core.dispatch.overrides import state, unwatched
+from compat._core.dispatch.overrides import Shown, state, unwatched
+from compat._core.operators.plan import type_of_kind
 from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_map
 from compat._core.tensor.tensor import Tensor, sync, wrap
 from compat.fx._data_dependent_sizes import CountedSizes
+from compat.fx._primitive_operators import run_as_operators, without_operator
 from compat.fx._traced_storages import FollowedValues
 from compat.fx.graph import Graph
 from compat.fx.node import Node
@@ -141,6 +143,8 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Sequence[type], args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if isinstance(func, Shown) and func.kernel is not None:
+            return self._derivative(func.kernel, args)
         # Before it runs: an operation may write into its arguments.
         given, named = tree_map(self.operand, (tuple(args), kwargs))
         name = getattr(func, "_opname", str(func))
@@ -165,6 +169,22 @@ class Recorder(TorchDispatchMode):
                     item.meta |= {"val": t, "nn_module_stack": stack}
                     self.register(t, item, follows)
         return out
+
+    def _derivative(self, kernel: Any, values: Sequence[Any]) -> Any:
+        """Runs a derivative as recorded operators."""
+        types = [type_of_kind(v._layout_ if isinstance(v, Tensor) else type(v)) for v in values]
+        program = kernel.program(tuple(types))
+        lacking = without_operator(program)
+        if lacking is not None:
+            raise RuntimeError(
+                f"{kernel.name} cannot be traced: it computes {lacking!r}, for which there is no operator of aten"
+            )
+        state.modes.append(self)
+        try:
+            found = run_as_operators(program, [v for v in values if v is not None])
+        finally:
+            state.modes.pop()
+        return found[0] if len(found) == 1 else tuple(found)
 
     @contextmanager
     def module_calls(self, root: Module | None, preserved: Sequence[str] = ()) -> Iterator[None]:
