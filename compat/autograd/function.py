@@ -509,6 +509,11 @@ class InplaceFunction(Function):
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     """Declares that a ``backward`` is not differentiable; differentiating it raises ``RuntimeError``."""
+    return with_twice_error(backward, "trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+def with_twice_error(backward: Callable[..., Any], message: str) -> Callable[..., Any]:
+    """A ``backward`` whose differentiation raises ``RuntimeError`` with a message."""
 
     @functools.wraps(backward)
     def wrapper(ctx: Any, *grads: Any) -> Any:
@@ -517,16 +522,16 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         if not mode.grad or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
             return found
         several = isinstance(found, tuple)
-        return tuple(_with_error_node(found)) if several else _with_error_node((found,))[0]
+        return tuple(_with_error_node(found, message)) if several else _with_error_node((found,), message)[0]
 
     return wrapper
 
 
-def _with_error_node(values: Sequence[Any]) -> list[Any]:
+def _with_error_node(values: Sequence[Any], message: str) -> list[Any]:
     """Aliases of the values, with a node whose backward raises an error."""
     # Its edges lead to new leaves, so that no gradient reaches the inputs.
     leaves = [v.detach().requires_grad_() if isinstance(v, Tensor) else v for v in values]
-    stop = Error("trying to differentiate twice a function that was marked with @once_differentiable")
+    stop = Error(message)
     stop.next_functions = tuple((accumulator(t), 0) if isinstance(t, Tensor) else NO_EDGE for t in leaves)
     results = [v.detach() if isinstance(v, Tensor) else v for v in values]
     for nr, value in enumerate(results):
