@@ -75,7 +75,7 @@ def _function(joint: Joint, run: Callable[..., Any], backward: Callable[[], Call
             tangents = [_with_strides(grads[i], stride) for i, stride in zip(joint.tangents, strides)]
             return tuple(call(backward(), [*ctx.saved_tensors, *tangents]))
 
-    CompiledFunction.backward = staticmethod(with_twice_error(CompiledFunction._backward, _TWICE))  # type: ignore
+    CompiledFunction.backward = staticmethod(with_twice_error(CompiledFunction._backward, _TWICE, True))  # type: ignore
     return CompiledFunction
 
 
