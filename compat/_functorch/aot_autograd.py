@@ -75,7 +75,7 @@ def _function(joint: Joint, run: Callable[..., Any], backward: Callable[[], Call
             tangents = [_with_strides(grads[i], stride) for i, stride in zip(joint.tangents, strides)]
             return tuple(call(backward(), [*ctx.saved_tensors, *tangents]))
 
-    CompiledFunction.backward = staticmethod(with_twice_error(CompiledFunction._backward, _TWICE, True))  # type: ignore
+    CompiledFunction.backward = staticmethod(with_twice_error(CompiledFunction._backward, _TWICE, True))  # type: ignore[method-assign]
     return CompiledFunction
 
 
@@ -204,7 +204,7 @@ def aot_module(mod: Module, *args: Any, **kwargs: Any) -> Module:
         args, kwargs: as for ``aot_function``, after the function.
 
     Raises:
-        AssertionError: if ``mod`` is no module.
+        AssertionError: if ``mod`` is not a module.
     """
     if not isinstance(mod, Module):
         raise AssertionError("expected a module")

@@ -96,7 +96,7 @@ class _Joint:
     def __init__(self, module: GraphModule, num_fwd_outputs: int):
         self.module = module
         *self.nodes, output = module.graph.nodes
-        results = list(output.args[0])  # type: ignore[arg-type]
+        results = list(output.args[0])
         self.results = results[:num_fwd_outputs]
         self.grads = results[num_fwd_outputs:]
         inputs = [n for n in self.nodes if n.op == "placeholder"]
@@ -152,14 +152,17 @@ class _Joint:
 # ---------------------------------------------------------------- the least cut
 
 #: Operations that are cheap to compute again: elementwise ones and views.
-_CHEAP = frozenset(
-    """abs acos acosh add addcdiv addcmul asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor
-    ceil clamp clamp_max clamp_min cos cosh div elu eq erf erfc exp expand expm1 fill floor fmod ge gelu gt hardsigmoid
-    hardswish hardtanh le leaky_relu lerp log log10 log1p log2 logical_and logical_not logical_or lt masked_fill maximum
-    minimum mish mul ne neg permute pow reciprocal relu remainder reshape round rsqrt rsub select sigmoid sign silu sin
-    sinh slice softplus sqrt square squeeze sub t tan tanh transpose tril triu trunc unsqueeze view where _to_copy
-    _unsafe_view detach alias""".split()
-)
+_CHEAP = frozenset((
+    "abs", "acos", "acosh", "add", "addcdiv", "addcmul", "asin", "asinh", "atan", "atan2", "atanh",
+    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "ceil", "clamp", "clamp_max", "clamp_min", "cos",
+    "cosh", "div", "elu", "eq", "erf", "erfc", "exp", "expand", "expm1", "fill", "floor", "fmod", "ge", "gelu",
+    "gt", "hardsigmoid", "hardswish", "hardtanh", "le", "leaky_relu", "lerp", "log", "log10", "log1p", "log2",
+    "logical_and", "logical_not", "logical_or", "lt", "masked_fill", "maximum", "minimum", "mish", "mul", "ne",
+    "neg", "permute", "pow", "reciprocal", "relu", "remainder", "reshape", "round", "rsqrt", "rsub", "select",
+    "sigmoid", "sign", "silu", "sin", "sinh", "slice", "softplus", "sqrt", "square", "squeeze", "sub", "t",
+    "tan", "tanh", "transpose", "tril", "triu", "trunc", "unsqueeze", "view", "where", "_to_copy",
+    "_unsafe_view", "detach", "alias",
+))  # fmt: skip
 
 
 def _least(joint: _Joint) -> list[Node]:

@@ -178,6 +178,14 @@ def _over_axes(function: Callable[[Any, int], Any]) -> Rule:
     return rule
 
 
+def _any(t: Any, axis: int) -> Any:
+    return torch.any(t, axis)
+
+
+def _all(t: Any, axis: int) -> Any:
+    return torch.all(t, axis)
+
+
 def _slice(x: Operand, *, start: Sequence[int], limit: Sequence[int], strides: Sequence[int]) -> Any:
     t = x.tensor
     for d, (a, b, s) in enumerate(zip(start, limit, strides)):
@@ -335,7 +343,7 @@ RULES: dict[str, Rule] = {
     "integer_pow": lambda x, *, exponent: torch.pow(x.tensor, exponent),
     "reshape": lambda x, *, shape: x.tensor.reshape(list(shape)), "transpose": _transpose, "broadcast": _broadcast,
     "sum": _sum, "prod": _over_axes(lambda t, d: torch.prod(t, d, dtype=t.dtype)),
-    "any": _over_axes(lambda t, d: torch.any(t, d)), "all": _over_axes(lambda t, d: torch.all(t, d)),
+    "any": _over_axes(_any), "all": _over_axes(_all),
     "reduce_max": lambda x, *, axes: torch.amax(x.tensor, list(axes)) if axes else x.tensor,
     "reduce_min": lambda x, *, axes: torch.amin(x.tensor, list(axes)) if axes else x.tensor,
     "slice": _slice, "pad": _pad, "iota": _iota, "cumsum": _cumulative("cumsum"), "cumprod": _cumulative("cumprod"),

@@ -263,7 +263,7 @@ def test_aot_module_trains():
     for a, b in zip(expected[1], got[1]):
         torch.testing.assert_close(b, a)
     assert len(forward.graphs) == 2
-    assert list(compiled.state_dict())[0] == "orig_module.0.weight"
+    assert next(iter(compiled.state_dict())) == "orig_module.0.weight"
 
 
 def test_aot_module_simplified():
