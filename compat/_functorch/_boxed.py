@@ -14,7 +14,7 @@ def make_boxed_func(f: Callable[..., Any]) -> Callable[[list[Any]], Any]:
     """A function of a list of arguments, as compilers return it.
 
     Example:
-        >>> from functorch.compile import make_boxed_func
+        >>> from compat.func._functorch.compile import make_boxed_func
         >>> make_boxed_func(torch.add)([torch.ones(2), torch.ones(2)])
         tensor([2., 2.])
     """

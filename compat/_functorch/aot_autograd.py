@@ -159,7 +159,7 @@ def aot_function(
             requires grad and is no argument; and in the second derivative.
 
     Example:
-        >>> from functorch.compile import aot_function, make_boxed_func
+        >>> from compat.func._functorch.compile import aot_function, make_boxed_func
         >>> def show(module, inputs):
         ...     print(module.code.strip())
         ...     return make_boxed_func(module.forward)
@@ -171,7 +171,7 @@ def aot_function(
             return (mul, primals_1)
         >>> y.sum().backward()
         def forward(self, primals_1, tangents_1):
-            mul_1 = torch.ops.aten.mul.Tensor(tangents_1, 2);  tangents_1 = None
+            mul_1 = torch.ops.aten.mul.Tensor(tangents_1, 2.0);  tangents_1 = None
             cos = torch.ops.aten.cos.default(primals_1);  primals_1 = None
             mul_2 = torch.ops.aten.mul.Tensor(mul_1, cos);  mul_1 = cos = None
             return (mul_2,)

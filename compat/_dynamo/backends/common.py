@@ -33,14 +33,14 @@ def aot_autograd(**kwargs: Any) -> AotAutograd:
         kwargs: ``fw_compiler``, ``bw_compiler`` and the other options of ``functorch.compile.aot_module_simplified``.
 
     Example:
-        >>> from functorch.compile import make_boxed_func
-        >>> from torch._dynamo.backends.common import aot_autograd
+        >>> from compat.func._functorch.compile import make_boxed_func
+        >>> from compat._dynamo.backends.common import aot_autograd
         >>> def count(module, inputs):
         ...     print(len([n for n in module.graph.nodes if n.op == "call_function"]), "operators")
         ...     return make_boxed_func(module.forward)
         >>> x = torch.ones(2, requires_grad=True)
         >>> torch.compile(lambda x: x.sin().cos(), backend=aot_autograd(fw_compiler=count))(x).sum().backward()
         2 operators
-        6 operators
+        5 operators
     """
     return AotAutograd(**kwargs)
