@@ -53,7 +53,7 @@ def min_cut_rematerialization_partition(
 ) -> Partition:  # fmt: skip
     """Saves as few bytes as possible, and computes the rest again in the backward pass.
 
-    Only elementwise operations and views are computed again. A graph that writes into tensors is cut as by
+    Only elementwise operations, views and constants are computed again. A graph that writes into tensors is cut as by
     ``default_partition``.
 
     Args:
@@ -167,19 +167,37 @@ _CHEAP = frozenset((
 
 def _least(joint: _Joint) -> list[Node]:
     """The nodes to save: the cheapest cut between what cannot be computed again and what the backward pass uses."""
+    constants = _constants(joint.nodes)
     forward = [n for n in joint.nodes if n in joint.used and n not in joint.backward]
     capacity: dict[tuple[Any, Any], float] = {}
     for n in forward:
         if n.op == "get_attr":
             continue
         capacity[(n, 0), (n, 1)] = _bytes(n)
-        if not _cheap(n):
+        if n not in constants and not _cheap(n):
             capacity["source", (n, 0)] = math.inf
         for user in joint.users_in_backward(n):
             end = "sink" if user is None or user in joint.backward else (user, 0)
             capacity[(n, 1), end] = math.inf
     reached = _source_side(capacity)
     return [n for n in forward if (n, 0) in reached and (n, 1) not in reached]
+
+
+#: How the names of operations begin whose results differ from call to call.
+_NEW_EACH_TIME = ("bernoulli", "dropout", "empty", "multinomial", "native_dropout", "normal", "poisson", "rand")
+
+
+def _constants(nodes: Iterable[Node]) -> set[Node]:
+    """The nodes whose values are the same in every call."""
+    found: set[Node] = set()
+    for n in nodes:
+        if n.op == "call_function":
+            same = not isinstance(n.target, OpOverload) or not n.target._opname.startswith(_NEW_EACH_TIME)
+            if same and found.issuperset(n.all_input_nodes):
+                found.add(n)
+        elif n.op == "get_attr":
+            found.add(n)
+    return found
 
 
 def _cheap(node: Node) -> bool:

@@ -81,7 +81,8 @@ def gather(x: Any, indices: Any, *, dims: Any, sizes: Sequence[int], mode: str, 
     if 0 in t.shape:
         rows, inside = iter(indices.type.shape[:-1]), iter(sizes[d] for d in dims.kept(t.ndim))
         ndim = indices.type.ndim - 1 + len(dims.window)
-        return t.new_zeros([next(inside) if d in dims.window else next(rows) for d in range(ndim)])
+        shape = [next(inside) if d in dims.window else next(rows) for d in range(ndim)]
+        return torch.full(shape, 0, dtype=t.dtype, device=t.device)
     coordinates, valid = _coordinates(t.shape, indices.tensor, dims, sizes, mode)
     found = _index(t, coordinates)
     return found if valid is None else torch.where(valid, found, 0)

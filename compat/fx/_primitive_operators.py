@@ -198,6 +198,12 @@ def _pad(x: Operand, value: Operand, *, low: Sequence[int], high: Sequence[int],
     return padded(x.tensor, value.tensor, low, high, interior)
 
 
+def _filled(like: Any, shape: Sequence[int], value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.expand(list(shape))
+    return torch.full(list(shape), value, dtype=like.dtype, device=like.device)
+
+
 def padded(t: Any, value: Any, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Any:
     """``t`` with edges (removed where negative) and elements in between, of a tensor or number ``value``."""
     for d, between in enumerate(interior):
@@ -205,7 +211,7 @@ def padded(t: Any, value: Any, low: Sequence[int], high: Sequence[int], interior
         if between and n > 1:
             shape = list(t.shape)
             shape[d] = (n - 1) * (between + 1) + 1
-            base = value.expand(shape) if isinstance(value, Tensor) else t.new_full(shape, value)
+            base = _filled(t, shape, value)
             t = torch.slice_scatter(base, t, d, 0, shape[d], between + 1)
     for d, (a, b) in enumerate(zip(low, high)):
         n = t.shape[d]
@@ -215,7 +221,7 @@ def padded(t: Any, value: Any, low: Sequence[int], high: Sequence[int], interior
         edges = []
         for width in (max(a, 0), max(b, 0)):
             shape[d] = width
-            edges.append(value.expand(shape) if isinstance(value, Tensor) else t.new_full(shape, value))
+            edges.append(_filled(t, shape, value))
         parts = [p for p in (edges[0], t, edges[1]) if p.shape[d]]
         t = torch.cat(parts, d) if len(parts) > 1 else t
     return t

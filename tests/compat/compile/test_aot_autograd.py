@@ -82,6 +82,15 @@ def test_tutorial_min_cut_saves_one_value():
     assert len(next(n for n in forward.graphs[0].graph.nodes if n.op == "output").args[0]) == 2
 
 
+def test_min_cut_computes_constants_again():
+    backward = Recording()
+    (x,) = leaves((3, 4))
+    cut = functorch_compile.min_cut_rematerialization_partition
+    gather = aot_function(lambda x: x.gather(0, torch.tensor([[0, 1, 0, 2]])), Recording(), backward, partition_fn=cut)
+    gather(x).sum().backward()
+    assert backward.inputs_of() == ["tangents_1"]
+
+
 @pytest.mark.parametrize("partition", ["default_partition", "min_cut_rematerialization_partition"])
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients(name, partition):
