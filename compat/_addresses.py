@@ -9,7 +9,8 @@ from __future__ import annotations
 #: PyTorch's private modules that compat has.
 PRIVATE = frozenset((
     "_C", "__config__", "__future__", "_custom_ops", "_decomp", "_dynamo", "_dynamo._trace_wrapped_higher_order_op",
-    "_functorch", "_functorch.config", "_functorch.vmap", "_guards", "_higher_order_ops", "_inductor",
+    "_functorch", "_functorch.aot_autograd", "_functorch.compilers", "_functorch.config", "_functorch.partitioners",
+    "_functorch.vmap", "_guards", "_higher_order_ops", "_inductor",
     "_inductor.config", "_jit_internal", "_ops", "_subclasses", "_tensor", "_tensor_str", "_utils", "_vmap_internals",
     "distributed._tensor", "fx._compatibility", "fx._pytree", "fx._symbolic_trace", "fx.experimental._config",
     "nested._internal", "nested._internal.nested_tensor", "nested._internal.ops", "nn.modules._functions",

@@ -140,7 +140,6 @@ _inductor.codecache: - PyCodeCache
 _inductor.lowering: - lowerings
 _inductor.runtime.benchmarking: - benchmarker
 _functorch:
-_functorch.aot_autograd: aot_export_module aot_export_joint_simple
 _functorch._aot_autograd.functional_utils:
 _export: capture_pre_autograd_graph
 _export.utils: _detect_fake_mode_from_gm

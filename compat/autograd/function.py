@@ -387,7 +387,7 @@ class Function(metaclass=FunctionMeta):
         if level_stack.state.levels and not level_stack.state.graphs and not cls._has_setup_context_():
             raise RuntimeError(_NOT_SEPARATE)
         given = tree_leaves(args) if level_stack.state.levels else args
-        if any(isinstance(a, Tensor) and in_transform(a._storage_.buffer) for a in given):
+        if any(isinstance(a, Tensor) and a._layout_.base.traced and in_transform(a._storage_.buffer) for a in given):
             from compat.autograd._function_transforms import apply_traced
 
             return apply_traced(cls, args)
@@ -509,24 +509,35 @@ class InplaceFunction(Function):
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     """Declares that a ``backward`` is not differentiable; differentiating it raises ``RuntimeError``."""
+    return with_twice_error(
+        backward, "trying to differentiate twice a function that was marked with @once_differentiable"
+    )
+
+
+def with_twice_error(backward: Callable[..., Any], message: str, always: bool = False) -> Callable[..., Any]:
+    """A ``backward`` whose differentiation raises ``RuntimeError`` with a message.
+
+    Args:
+        always: whether it does so even if no incoming gradient requires grad.
+    """
 
     @functools.wraps(backward)
     def wrapper(ctx: Any, *grads: Any) -> Any:
         with no_grad():
             found = backward(ctx, *grads)
-        if not mode.grad or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
+        if not mode.grad or not (always or any(isinstance(g, Tensor) and g.requires_grad for g in grads)):
             return found
         several = isinstance(found, tuple)
-        return tuple(_with_error_node(found)) if several else _with_error_node((found,))[0]
+        return tuple(_with_error_node(found, message)) if several else _with_error_node((found,), message)[0]
 
     return wrapper
 
 
-def _with_error_node(values: Sequence[Any]) -> list[Any]:
+def _with_error_node(values: Sequence[Any], message: str) -> list[Any]:
     """Aliases of the values, with a node whose backward raises an error."""
     # Its edges lead to new leaves, so that no gradient reaches the inputs.
     leaves = [v.detach().requires_grad_() if isinstance(v, Tensor) else v for v in values]
-    stop = Error("trying to differentiate twice a function that was marked with @once_differentiable")
+    stop = Error(message)
     stop.next_functions = tuple((accumulator(t), 0) if isinstance(t, Tensor) else NO_EDGE for t in leaves)
     results = [v.detach() if isinstance(v, Tensor) else v for v in values]
     for nr, value in enumerate(results):

@@ -12,10 +12,13 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from compat._core.dispatch.overloads import OpOverload, aten
-from compat._core.dispatch.overrides import state, unwatched
+from compat._core.dispatch.overrides import Shown, state, unwatched
+from compat._core.operators.plan import type_of_kind
 from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_map
 from compat._core.tensor.tensor import Tensor, sync, wrap
+from compat._core.transforms.grad_mode import mode
 from compat.fx._data_dependent_sizes import CountedSizes
+from compat.fx._primitive_operators import run_as_operators, without_operator
 from compat.fx._traced_storages import FollowedValues
 from compat.fx.graph import Graph
 from compat.fx.node import Node
@@ -24,6 +27,10 @@ from compat.utils._python_dispatch import TorchDispatchMode, _get_current_dispat
 from funcgrad.core.errors import describe_location, user_location
 
 __all__ = ["ModuleCall", "Recorder", "current", "record"]
+
+
+#: Operators that, with a gradient, are recorded without their writes, as operators of more results.
+_WITH_STATISTICS = {"native_batch_norm": "_native_batch_norm_legit_functional"}
 
 
 def place(t: Tensor) -> tuple[Any, ...]:
@@ -141,6 +148,8 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Sequence[type], args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if isinstance(func, Shown) and func.kernel is not None:
+            return self._derivative(func.kernel, args)
         # Before it runs: an operation may write into its arguments.
         given, named = tree_map(self.operand, (tuple(args), kwargs))
         name = getattr(func, "_opname", str(func))
@@ -152,6 +161,8 @@ class Recorder(TorchDispatchMode):
         leaves = tree_flatten(out)[0]
         if not any(isinstance(t, Tensor) for t in leaves):
             return out
+        if name in _WITH_STATISTICS and len(leaves) > len(func._schema.returns):
+            func = aten.packet(_WITH_STATISTICS[name]).overload("default")
         node = self.graph.call_function(func, given, named)
         node.meta["val"] = out
         node.meta["nn_module_stack"] = stack = {path: (path, kind) for path, kind in self._calls}
@@ -165,6 +176,22 @@ class Recorder(TorchDispatchMode):
                     item.meta |= {"val": t, "nn_module_stack": stack}
                     self.register(t, item, follows)
         return out
+
+    def _derivative(self, kernel: Any, values: Sequence[Any]) -> Any:
+        """Runs a derivative as recorded operators."""
+        types = [type_of_kind(v._layout_ if isinstance(v, Tensor) else type(v)) for v in values]
+        program = kernel.program(tuple(types))
+        lacking = without_operator(program)
+        if lacking is not None:
+            raise RuntimeError(
+                f"{kernel.name} cannot be traced: it computes {lacking!r}, for which there is no operator of aten"
+            )
+        state.modes.append(self)
+        try:
+            found = run_as_operators(program, [v for v in values if v is not None])
+        finally:
+            state.modes.pop()
+        return found[0] if len(found) == 1 else tuple(found)
 
     @contextmanager
     def module_calls(self, root: Module | None, preserved: Sequence[str] = ()) -> Iterator[None]:
@@ -216,7 +243,12 @@ class Recorder(TorchDispatchMode):
             if node.meta.get("val") is t and place(t)[1:] != (offset, layout):
                 node.meta["val"] = wrap(t._storage_, layout, offset)
 
+    def __enter__(self) -> Any:
+        mode.traced += 1
+        return super().__enter__()
+
     def __exit__(self, *exc: Any) -> None:
+        mode.traced -= 1
         super().__exit__(*exc)
         self.finish()
 

@@ -71,10 +71,12 @@ class Shown(OpOverload):
     Args:
         name: its name.
         run: its implementation.
+        kernel: for a derivative, the kernel that computes it.
     """
 
-    def __init__(self, name: str, run: Callable[..., Any]):
+    def __init__(self, name: str, run: Callable[..., Any], kernel: Any = None):
         super().__init__(aten.packet(name), "default")
+        self.kernel = kernel
         self._run = run  # type: ignore[method-assign]
 
 

@@ -125,7 +125,7 @@ def _derivative(kernel: Any) -> Shown:
         found = tuple(kernel.call(values))
         return found[0] if len(found) == 1 else found
 
-    return Shown(kernel.name, run)
+    return Shown(kernel.name, run, kernel)
 
 
 def _backward(kernel: Any, values: Sequence[Any]) -> Sequence[Any] | None:

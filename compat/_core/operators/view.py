@@ -85,7 +85,7 @@ class ViewNode(Node):
         plan = self.plan
         if all(g is None for g in grads):
             return (None,)
-        if plan.rearrangement is not None and grads[0] is not None:
+        if plan.rearrangement is not None and grads[0] is not None and not mode.traced:
             undone = _undo(grads[0], *plan.rearrangement, plan.undone, plan.op.undone)
             if undone is not None:
                 return (undone,)

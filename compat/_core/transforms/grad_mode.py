@@ -40,6 +40,8 @@ class _Mode(threading.local):
     lays_out = True
     #: The number of dispatch modes of this thread; with any, every operation is dispatched separately.
     watched = 0
+    #: The number of traces that record operators in this thread, which must see the steps of every node.
+    traced = 0
     #: The dtype of autocast by device type; None if it is off.
     autocast: tuple[tuple[str, Any], ...] | None = None
     #: The clock of storages at the entry of the innermost differentiating transform: older storages are captured.

@@ -218,13 +218,31 @@ class Pieces(Functions):
         times: dict[int, int] = {}
         for entry in self._held:
             times[id(entry[0])] = times.get(id(entry[0]), 0) + 1
+        saved = self._saved_by_nodes()
         live = []
         for n, entry in enumerate(self._held):
             t = entry[0]
-            # The references of this list, of this loop, and of the call.
-            if last[id(t)] == n and id(t) not in self._before and sys.getrefcount(t) > times[id(t)] + 2:
+            # The references of this list, of the traced call's nodes, of this loop, and of the call.
+            count = times[id(t)] + saved.get(id(t), 0) + 2
+            if last[id(t)] == n and id(t) not in self._before and sys.getrefcount(t) > count:
                 live.append(entry)
         return live
+
+    def _saved_by_nodes(self) -> dict[int, int]:
+        """How often the nodes of the traced call, which are replaced, have saved each tensor."""
+        seen = {t._node_ for t in self.inputs}
+        stack = [entry[0]._node_ for entry in self._held]
+        counts: dict[int, int] = {}
+        while stack:
+            node = stack.pop()
+            if node is None or node in seen:
+                continue
+            seen.add(node)
+            for saved in getattr(node, "saved", None) or ():
+                if type(saved) is tuple:
+                    counts[id(saved[0])] = counts.get(id(saved[0]), 0) + 1
+            stack += [following for following, _ in node.next_functions]
+        return counts
 
     def _restore(self) -> None:
         """Undoes what the traced call has written, and its random numbers."""

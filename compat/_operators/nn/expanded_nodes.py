@@ -198,7 +198,8 @@ def folded(
         kinds: the classes of the nodes of the results of ``steps``; no result depends on an earlier one.
         operands: tensors, or None.
     """
-    if mode.grad and (HookStack.used or mode.anomaly):  # hooks and anomaly detection act when a node is created
+    # Hooks and anomaly detection act when a node is created; a trace records the operations of each node.
+    if mode.grad and (HookStack.used or mode.anomaly or mode.traced):
         return steps(*operands)
     computed = run(*operands)
     if any(t._node_ is None for t in computed):

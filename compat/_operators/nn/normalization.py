@@ -448,15 +448,20 @@ def _write_statistics(statistics: Sequence[tuple[Tensor, Tensor]]) -> None:
         RuntimeError: for statistics that are shared by the batch elements of a ``vmap``.
     """
     for running, new in statistics:
-        if not set(vmap_checks.maps(new._storage_.buffer)) <= set(vmap_checks.maps(running._storage_.buffer)):
+        if not set(_maps(new)) <= set(_maps(running)):
             raise RuntimeError(_SHARED_STATISTICS)
     for running, new in statistics:
         capture_checks.let(running)
-        if vmap_checks.maps(running._storage_.buffer):
+        if _maps(running):
             with no_grad():
                 running.copy_(new)
         else:
             running.data.copy_(new)
+
+
+def _maps(t: Tensor) -> Sequence[Any]:
+    """The ``vmap``s that batch a tensor; without reading one that is not traced."""
+    return vmap_checks.maps(t._storage_.buffer) if t._layout_.base.traced else ()
 
 
 _SHARED_STATISTICS = (
@@ -480,6 +485,19 @@ def batch_norm_and_statistics(input, weight, bias, running_mean, running_var, tr
     )
     _write_statistics([(r, new) for r, new in zip((running_mean, running_var), updated) if r is not None])
     return out, mean.detach(), inverse.detach()
+
+
+@composite(
+    "_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, "
+    "Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+    names="torch._native_batch_norm_legit_functional",
+)
+def batch_norm_and_new_statistics(input, weight, bias, running_mean, running_var, training, momentum, eps):
+    """As ``native_batch_norm``, but it returns the updated running statistics instead of writing them."""
+    out, mean, inverse, *updated = native_batch_norm.function(
+        input, weight, bias, running_mean, running_var, bool(training), float(momentum), eps
+    )
+    return out, mean, inverse, *(updated or (running_mean, running_var))
 
 
 @function("F.batch_norm")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat._core.pytree.trees import tree_flatten
@@ -10,7 +10,7 @@ from compat.fx._dispatch_trace import Recorder, current, record
 from compat.fx.graph_module import GraphModule
 from compat.nn.modules.module import Module
 
-__all__ = ["get_proxy_mode", "make_fx"]
+__all__ = ["decomposed", "get_proxy_mode", "make_fx"]
 
 
 def get_proxy_mode() -> Recorder | None:
@@ -69,17 +69,23 @@ class _Decomposing(_Plain):
     def record(self, f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Recorder, Any]:
         first, _ = super().record(f, args)
         graph = GraphModule(first.constants | first.branches, first.graph)
-
-        def again(*leaves: Any) -> Any:
-            from compat.fx.interpreter import Interpreter
-
-            table = self.table
-
-            class Replacing(Interpreter):
-                def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
-                    return super().call_function(table.get(target, target), args, kwargs)
-
-            return Replacing(graph).run(*leaves)
-
         leaves, _ = tree_flatten((args, {}))
-        return record(again, leaves)
+        return decomposed(graph, self.table, leaves), None
+
+
+def decomposed(
+    graph: GraphModule, table: dict[Any, Callable[..., Any]], inputs: Sequence[Any], names: Sequence[str] | None = None
+) -> Recorder:
+    """The trace of a graph with the operators of a table decomposed.
+
+    Args:
+        inputs: example inputs.
+        names: their names.
+    """
+    from compat.fx.interpreter import Interpreter
+
+    class Replacing(Interpreter):
+        def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+            return super().call_function(table.get(target, target), args, kwargs)
+
+    return record(lambda *leaves: Replacing(graph).run(*leaves), inputs, names=names)[0]

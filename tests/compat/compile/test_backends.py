@@ -9,7 +9,6 @@ import pytest
 import compat as torch
 from compat._dynamo import list_backends, lookup_backend, register_backend
 from compat._dynamo.backends import registry
-from compat._dynamo.backends.common import aot_autograd
 from compat._dynamo.exc import BackendCompilerFailed, InvalidBackend, Unsupported
 from compat._dynamo.testing import CompileCounter, CompileCounterWithBackend, EagerAndRecordGraphs
 
@@ -178,6 +177,15 @@ def test_errors_of_a_backend_name_it() -> None:
         torch.compile(lambda x: x + 1, backend=broken)(torch.ones(1))
 
 
-def test_compilers_of_the_backward_pass_are_refused_by_name() -> None:
-    with pytest.raises(NotImplementedError, match="aot_autograd"):
-        aot_autograd(fw_compiler=lambda gm, inputs: gm)
+def test_values_that_only_the_backward_pass_needs_are_no_results() -> None:
+    graphs = []
+
+    def keep(gm: Any, inputs: Any) -> Any:
+        graphs.append(gm)
+        return gm.forward
+
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
+    torch.compile(model, backend=keep)(torch.ones(2, 3)).sum().backward()
+    assert model[0].weight.grad is not None
+    *_, output = graphs[0].graph.nodes
+    assert len(output.args[0]) == 1

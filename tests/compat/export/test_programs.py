@@ -130,9 +130,13 @@ def test_a_decomposition_replaces_an_operator() -> None:
 
 
 def test_values_read_in_a_trace_are_errors_instead_of_constants() -> None:
-    net = Recurrent(nn.GRU, batch_first=True)
     with pytest.raises(RuntimeError, match=r"reads the value of a tensor.* torch.no_grad\(\)"):
-        make_fx(net)(torch.randn(7, 2, 5))
+        make_fx(lambda x: x * float(x.sum()))(torch.randn(7))
+
+
+def test_recurrent_layers_with_gradients_are_traced_step_by_step() -> None:
+    net, x, other = Recurrent(nn.GRU, batch_first=True), torch.randn(7, 2, 5), torch.randn(7, 2, 5)
+    torch.testing.assert_close(make_fx(net)(x)(other), net(other))
 
 
 def test_a_backend_is_called_with_a_graph_once_for_each_kind_of_call() -> None:
