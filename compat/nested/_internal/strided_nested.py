@@ -13,7 +13,7 @@ import numpy as np
 
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, from_array
-from compat._core.types.errors import refusal, wrap_dim
+from compat._core.types.errors import Once, refusal, wrap_dim
 from compat._core.types.memory_format import strided
 from compat._core.types.size import Size
 from compat.nested._internal.nested_tensor import Nested, functions_of
@@ -120,6 +120,11 @@ by_name = functions_of(StridedNestedTensor)
 
 def nested_of(tensors: Sequence[Tensor]) -> StridedNestedTensor:
     """A nested tensor of tensors, in their graph."""
+    Once.warn(
+        "The PyTorch API of nested tensors is in prototype stage and will change in the near future. We recommend "
+        "specifying layout=torch.jagged when constructing a nested tensor, as this layout receives active development, "
+        "has better operator coverage, and works with torch.compile."
+    )
     first = tensors[0] if tensors else _NOTHING
     kind, where = first.dtype, first.device
     if any(t.dim() != tensors[0].dim() for t in tensors):
