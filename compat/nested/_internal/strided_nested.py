@@ -210,6 +210,36 @@ def reshape(func: Any, t: StridedNestedTensor, *shape: Any, **named: Any) -> Any
     return nested_of(found)
 
 
+@by_name("reshape_as")
+def reshape_as(func: Any, t: Any, other: Any) -> Any:
+    """Reshapes each component to the size of the other tensor's."""
+    if not isinstance(other, StridedNestedTensor):
+        raise RuntimeError("get_nested_tensor_impl requires a NestedTensor.")
+    if not isinstance(t, StridedNestedTensor):
+        sizes = zip(*[x.shape for x in other.tensors], strict=True)
+        return t.reshape(len(other), *(n[0] if len(set(n)) == 1 else -1 for n in sizes))
+    if len(t) != len(other):
+        raise RuntimeError("reshape: For now nested reshape cannot change or infer the implicit batch dimension")
+    return nested_of([x.reshape(y.shape) for x, y in zip(t.tensors, other.tensors, strict=True)])
+
+
+@by_name("view_as")
+def view_as(func: Any, t: Any, other: Any) -> Any:
+    """A view in the size of the other tensor; these tensors have none."""
+    return t.view(other.size())
+
+
+@by_name("flatten")
+def flatten(func: Any, t: StridedNestedTensor, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """The tensor itself; dimensions cannot be merged, as the size of one may differ between components."""
+    start, end = wrap_dim(start_dim, t.dim()), wrap_dim(end_dim, t.dim())
+    if start > end:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if start != end:
+        t.size()  # raises, as these tensors have no sizes
+    return t
+
+
 @by_name("squeeze", "unsqueeze")
 def squeeze(func: Any, t: StridedNestedTensor, dim: Any = None) -> Any:
     """Removes or inserts a dimension of size 1 of each component."""
