@@ -24,11 +24,10 @@ MADE = frozenset(("_C._functorch", "_C._nn"))
 OURS = frozenset((
     "distributed.autograd.contexts", "distributed.autograd.nodes", "distributed.autograd.passes",
     "distributed.elastic.options", "distributed.fsdp.fully_shard", "distributed.rpc.agent", "distributed.rpc.messages",
-    "distributed.rpc.references", "distributed.rpc.rref", "distributed.rpc.thread_pool",
-    "nested._internal.pointwise", "nested._internal.products",
-    "nested._internal.ragged_size", "nested._internal.reductions", "nested._internal.strided_nested",
-    "nested._internal.table_tensor", "nested._internal.views", "utils.data._utils.channel",
-    "utils.data._utils.worker_pool", "utils.einops",
+    "distributed.rpc.references", "distributed.rpc.rref", "distributed.rpc.thread_pool", "nested._internal.pointwise",
+    "nested._internal.products", "nested._internal.ragged_size", "nested._internal.reductions",
+    "nested._internal.strided_nested", "nested._internal.table_tensor", "nested._internal.views",
+    "utils.data._utils.channel", "utils.data._utils.worker_pool", "utils.einops",
 ))  # fmt: skip
 
 
