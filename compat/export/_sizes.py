@@ -455,10 +455,6 @@ class _Writer:
     def note(self, symbols: Sequence[Symbol], inputs: Sequence[Node]) -> None:
         """Records at each input which of its sizes are dynamic."""
         self._inputs = inputs
-        if symbols:  # sizes of other values are not known by their names
-            for node in self.graph.nodes:
-                if node.op != "placeholder":
-                    node.meta.pop("type", None)
         for s in symbols:
             for place in s.places:
                 meta = inputs[place.input].meta

@@ -175,6 +175,8 @@ class CodeGen:
         parameters: list[str] = []
         renamed: list[str] = []
         lines: list[str] = []
+        # Other values have the sizes of an example if those of inputs are dynamic.
+        typed = verbose and not any(node.meta.get("sizes") for node in graph.nodes)
         for node, unused in _with_last_uses(graph):
             forget = f";  {' = '.join(n.name for n in unused)} = None" if unused else ""
             if node.op == "placeholder":
@@ -183,7 +185,7 @@ class CodeGen:
                 if plain != node.name:
                     renamed.append(f"{node.name} = {plain}")
             else:
-                lines.append(_annotated(self._line(node, root_module), node, verbose) + forget)
+                lines.append(_annotated(self._line(node, root_module), node, typed) + forget)
         parameters, renamed = self._head(parameters, renamed)
         lines = renamed + lines
         wrapped = [n.target for n in graph.nodes if n.op == "call_function" and n.target in graph.wrapped]
