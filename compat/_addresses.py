@@ -13,11 +13,11 @@ PRIVATE = frozenset((
     "_functorch.vmap", "_guards", "_higher_order_ops", "_inductor",
     "_inductor.config", "_jit_internal", "_ops", "_subclasses", "_tensor", "_tensor_str", "_utils", "_vmap_internals",
     "distributed._tensor", "fx._compatibility", "fx._pytree", "fx._symbolic_trace", "fx.experimental._config",
-    "nested._internal", "nested._internal.nested_tensor", "nested._internal.ops", "nn.modules._functions",
-    "nn.utils._named_member_accessor", "nn.utils._per_sample_grad", "optim._adafactor", "optim._functional",
-    "optim._muon", "testing._comparison", "testing._creation", "testing._internal", "testing._internal.common_utils",
-    "utils._config_module", "utils._contextlib", "utils._device", "utils._foreach_utils", "utils._mode_utils",
-    "utils._python_dispatch", "utils._pytree", "utils.data._utils",
+    "jit._script", "jit._trace", "nested._internal", "nested._internal.nested_tensor", "nested._internal.ops",
+    "nn.modules._functions", "nn.utils._named_member_accessor", "nn.utils._per_sample_grad", "optim._adafactor",
+    "optim._functional", "optim._muon", "testing._comparison", "testing._creation", "testing._internal",
+    "testing._internal.common_utils", "utils._config_module", "utils._contextlib", "utils._device",
+    "utils._foreach_utils", "utils._mode_utils", "utils._python_dispatch", "utils._pytree", "utils.data._utils",
 ))  # fmt: skip
 #: Modules that ``_C`` creates on import, without files.
 MADE = frozenset(("_C._functorch", "_C._nn"))

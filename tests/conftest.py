@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 # Set before JAX is imported. Tolerances of the tests are the CPU's.
@@ -35,6 +36,14 @@ Program.__init__ = _checked  # type: ignore[method-assign]
 # A third run is compiled: with the normal patience, tests would rarely reach that.
 runtime.settings.patience = runtime.settings.behind = 0.0
 runtime.settings.warmup = 2
+
+
+@pytest.fixture(autouse=True)
+def _warnings_once_per_test() -> None:
+    """Each test gives the warnings that a program gives once."""
+    errors = sys.modules.get("compat._core.types.errors")
+    if errors is not None:
+        errors.Once.said.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -166,7 +166,6 @@ compiler: - load_compiled_function
     ListType NoneType NumberType OptionalType PyObjectType RRefType StreamObjType StringType SymBoolType SymIntType
     TensorType TupleType UnionType
 jit._recursive:
-jit._trace: _trace_module_map
 _C: AnyType BoolType ClassType ComplexType DeviceObjType DictType EnumType FloatType FutureType IntType InterfaceType
     ListType NoneType NumberType OptionalType PyObjectType RRefType StreamObjType StringType SymBoolType SymIntType
     TensorType TupleType UnionType Block ScriptMethod ScriptObject - _dispatch_dump

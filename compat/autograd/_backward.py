@@ -17,7 +17,7 @@ from compat._core.transforms.grad_mode import mode
 from compat._core.types.device import CPU
 from compat._core.types.device import device as Device
 from compat._core.types.dtype import dtype as Dtype
-from compat._core.types.errors import leading, warn
+from compat._core.types.errors import Once, leading, warn
 from compat._core.types.size import Size
 
 Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
@@ -160,7 +160,7 @@ def backward(
     given = [None] * len(roots) if grad_tensors is None else _roots(grad_tensors)
     edges, grads = _roots_and_grads(roots, given)
     if create_graph:
-        warn(_CYCLE)
+        Once.warn(_CYCLE)
     targets = None
     if inputs is not None:
         targets = []

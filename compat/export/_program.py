@@ -585,15 +585,15 @@ def _lifted(recorder: Recorder, mod: Module, keep: bool) -> tuple[Graph, list[In
         if node.op == "placeholder":
             if isinstance(value, Tensor):
                 copied[node] = graph.placeholder(node.name)
-                copied[node].meta["type"] = tuple(value.shape), value.dtype
                 specs.append(InputSpec(InputKind.USER_INPUT, TensorArgument(copied[node].name), None))
         elif node.op == "call_function" or node.target in recorder.branches:
             copied[node] = graph.node_copy(node, lambda n: copied[n])
             if getattr(node.target, "_opname", "") == "rnn_layer":  # its last argument stores tensors for backward
                 copied[node].args = (*copied[node].args[:-1], True)
     for node, made in copied.items():
+        if isinstance(value := node.meta.get("val"), Tensor):
+            made.meta["type"] = tuple(value.shape), value.dtype
+        made.meta.pop("val", None)
         if keep and "val" in node.meta:
-            made.meta["val"] = node.meta["val"]
-        else:
-            made.meta.pop("val", None)
+            made.meta["val"] = value
     return graph, specs, copied

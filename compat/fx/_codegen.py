@@ -165,24 +165,27 @@ class CodeGen:
         """The source of the result."""
         return self._written(value)
 
-    def generate(self, graph: Graph, root_module: str) -> PythonCode:
+    def generate(self, graph: Graph, root_module: str, verbose: bool = False) -> PythonCode:
         """The source of a graph's function.
 
         Args:
             root_module: the name of the module that has the attributes.
+            verbose: whether to annotate values with their types, of nodes that store them.
         """
         parameters: list[str] = []
         renamed: list[str] = []
         lines: list[str] = []
+        # Other values have the sizes of an example if those of inputs are dynamic.
+        typed = verbose and not any(node.meta.get("sizes") for node in graph.nodes)
         for node, unused in _with_last_uses(graph):
             forget = f";  {' = '.join(n.name for n in unused)} = None" if unused else ""
             if node.op == "placeholder":
-                parameters.append(self._parameter(node))
+                parameters.append(_annotated(self._parameter(node), node, verbose))
                 plain = str(node.target).lstrip("*")
                 if plain != node.name:
                     renamed.append(f"{node.name} = {plain}")
             else:
-                lines.append(self._line(node, root_module) + forget)
+                lines.append(_annotated(self._line(node, root_module), node, typed) + forget)
         parameters, renamed = self._head(parameters, renamed)
         lines = renamed + lines
         wrapped = [n.target for n in graph.nodes if n.op == "call_function" and n.target in graph.wrapped]
@@ -193,6 +196,34 @@ class CodeGen:
         body = "".join(f"    {line}\n" for line in lines or ["pass"])
         source = f"\n{above}\ndef forward({', '.join([root_module, *parameters])}):\n{body}    "
         return PythonCode(source, self.globals)
+
+
+#: The dtypes as graphs are annotated with them.
+_DTYPES = {
+    "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "complex64": "c64", "complex128": "c128",
+    "int64": "i64", "int32": "i32", "int16": "i16", "int8": "i8", "uint8": "u8", "bool": "b8",
+}  # fmt: skip
+
+
+def _type_text(node: Node) -> str | None:
+    """The type of a node's value: a tensor's dtype and size, in which dynamic sizes have their names."""
+    value = node.meta.get("val")
+    found = (value.shape, value.dtype) if isinstance(value, torch.Tensor) else node.meta.get("type")
+    if found is None:
+        return None
+    size, kind = found
+    names = {d: dynamic.name for d, dynamic in node.meta.get("sizes", {}).items()}
+    name = str(kind).removeprefix("torch.")
+    return f"{_DTYPES.get(name, name)}[{', '.join(str(names.get(d, n)) for d, n in enumerate(size))}]"
+
+
+def _annotated(text: str, node: Node, verbose: bool) -> str:
+    """A parameter, or the assignment of a node's value, with its type."""
+    found = _type_text(node) if verbose else None
+    name, assigned, value = text.partition(" = ")
+    if found is None or name != (node.target if node.op == "placeholder" else node.name):
+        return text
+    return f'{name}: "{found}"{assigned}{value}'
 
 
 class PyTreeInfo(NamedTuple):
@@ -231,7 +262,7 @@ class PyTreeCodeGen(CodeGen):
 
     def _head(self, parameters: list[str], renamed: list[str]) -> tuple[list[str], list[str]]:
         given = [name.split(" = ")[0] for name in self.pytree_info.orig_args]
-        leaves = ", ".join(name.split(" = ")[0] for name in parameters)
+        leaves = ", ".join(re.split(": | = ", name)[0] for name in parameters)
         flat = f"{leaves}, = fx_pytree.tree_flatten_spec([{', '.join(given)}], self._in_spec)"
         return self.pytree_info.orig_args, [flat, *renamed]
 

@@ -301,8 +301,13 @@ class Graph:
     # ------------------------------------------------------------ showing it
 
     def python_code(self, root_module: str = "self", *, verbose: bool = False) -> PythonCode:
-        """The source of its function, with its globals."""
-        return self._codegen.fresh().generate(self, root_module)
+        """The source of its function, with its globals.
+
+        Args:
+            root_module: the name of the module that has the attributes.
+            verbose: whether to annotate values with their types, of nodes that store them.
+        """
+        return self._codegen.fresh().generate(self, root_module, verbose)
 
     def set_codegen(self, codegen: CodeGen) -> None:
         """Sets what writes its code.

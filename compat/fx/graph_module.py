@@ -132,8 +132,9 @@ class GraphModule(Module):
         return made
 
     def print_readable(self, print_output: bool = True, **options: Any) -> str:
-        """The module's class as Python; printed by default."""
-        text = f"class {type(self).__name__}(torch.nn.Module):\n" + self.code.strip("\n ").replace("\n", "\n    ")
+        """The module's class as Python, with the types that nodes store; printed by default."""
+        source = self.graph.python_code("self", verbose=True).src
+        text = f"class {type(self).__name__}(torch.nn.Module):\n" + source.strip("\n ").replace("\n", "\n    ")
         text = text.replace("\ndef ", "\n    def ", 1)
         if print_output:
             print(text)

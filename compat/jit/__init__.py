@@ -1,14 +1,15 @@
 """``torch.jit``: TorchScript is a subset of Python, and runs as Python here.
 
-``script`` and ``trace`` return their argument, which runs as Python, and ``is_scripting`` is False, so that programs
-run as in PyTorch without them; ``compat.compile`` makes them faster. ``load`` runs modules that PyTorch traced or
-scripted.
+``script`` and ``trace`` return functions and copies of modules, which run as Python, and ``is_scripting`` is False, so
+that programs run as in PyTorch without them; ``compat.compile`` makes them faster. ``load`` runs modules that PyTorch
+traced or scripted.
 """
 
 from __future__ import annotations
 
 import builtins
 import functools
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, TypeVar
@@ -19,15 +20,16 @@ from compat.jit._classes import Error, RecursiveScriptModule, ScriptFunction, Sc
 from compat.jit._freezing import freeze, optimize_for_inference
 from compat.jit._modifiers import FunctionModifiers, mark
 from compat.jit._saving import given_methods, load, save
+from compat.jit._scripted import TopLevelTracedModule, TracedModule, scripted, traced
 from compat.jit._tracing import current as _trace_state, graph_of
 from compat.nn.modules.module import Module
 
 __all__ = [
-    "Attribute", "Error", "Final", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "TracerWarning",
-    "annotate", "enable_onednn_fusion", "export", "fork", "freeze", "fuser", "ignore", "interface",
-    "is_scripting", "is_tracing", "isinstance", "load", "onednn_fusion_enabled", "optimize_for_inference",
-    "optimized_execution", "save", "script", "script_if_tracing", "script_method", "set_fusion_strategy", "trace",
-    "trace_module", "unused", "wait",
+    "Attribute", "Error", "Final", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule",
+    "TopLevelTracedModule", "TracedModule", "TracerWarning", "annotate", "enable_onednn_fusion", "export", "fork",
+    "freeze", "fuser", "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "load",
+    "onednn_fusion_enabled", "optimize_for_inference", "optimized_execution", "save", "script", "script_if_tracing",
+    "script_method", "set_fusion_strategy", "trace", "trace_module", "unused", "wait",
 ]  # fmt: skip
 
 F = TypeVar("F")
@@ -92,8 +94,15 @@ def wait(future: Future[Any]) -> Any:
 _fork, _wait = fork, wait
 
 
+def _warn_deprecated(name: str) -> None:
+    """Warns, at no line of the program, so that the warning is shown only if it is asked for, as in PyTorch."""
+    warnings.warn(
+        f"`torch.jit.{name}` is deprecated. Please switch to `torch.compile` or `torch.export`.", DeprecationWarning, 2
+    )
+
+
 def script(obj: F, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> F:
-    """Returns a function, a class or a module, which runs as Python.
+    """Returns a function or a class, or a copy of a module with the same parameters; they run as Python.
 
     Args:
         obj: the function, class or module. A function or module gets a method ``save``, and is an instance of
@@ -107,7 +116,8 @@ def script(obj: F, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, 
         >>> scaled(torch.ones(2), 3.0)
         tensor([3., 3.])
     """
-    made: F = given_methods(obj)
+    _warn_deprecated("script")
+    made: F = given_methods(scripted(obj) if builtins.isinstance(obj, Module) else obj)
     return made
 
 
@@ -115,7 +125,8 @@ def trace(
     func: F, example_inputs: Any = None, optimize: Any = None, check_trace: bool = True, check_inputs: Any = None,
     check_tolerance: float = 1e-5, strict: bool = True, example_kwarg_inputs: Any = None, **kwargs: Any,
 ) -> F:  # fmt: skip
-    """Calls a function or a module with an example, and returns it unchanged: it runs as Python.
+    """Calls a function or a module with an example; returns the function, or a copy of the module with the same
+    parameters. It runs as Python.
 
     PyTorch's trace repeats the branches of the example; here each call evaluates its conditions.
 
@@ -139,13 +150,14 @@ def trace(
     operands = () if example_inputs is None else example_inputs
     call: Any = func
     given = tuple(operands) if builtins.isinstance(operands, tuple | list) else (operands,)
+    _warn_deprecated("trace")
     call(*given, **named)
-    made: F = given_methods(func, (given, named))
+    made: F = given_methods(traced(func) if builtins.isinstance(func, Module) else func, (given, named))
     return made
 
 
 def trace_module(mod: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-    """Calls methods of a module with examples, and returns the module unchanged: it runs as Python.
+    """Calls methods of a module with examples, and returns a copy of the module as ``trace`` does.
 
     Args:
         mod: the module.
@@ -156,9 +168,13 @@ def trace_module(mod: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) ->
     """
     if not builtins.isinstance(inputs, dict):
         raise AttributeError("expected a dictionary of (method_name, input) pairs")
+    made = traced(mod)
     for method, example in inputs.items():
-        trace(mod if method == "forward" else getattr(mod, method), example)
-    return mod
+        given = tuple(example) if builtins.isinstance(example, tuple | list) else (example,)
+        getattr(mod, method)(*given)
+        if method == "forward":
+            given_methods(made, (given, {}))
+    return given_methods(made) if "forward" not in inputs else made
 
 
 def _get_trace_graph(

@@ -40,7 +40,7 @@ class _ScriptedType(type):
     """The type of classes whose instances are marked objects, besides those of subclasses."""
 
     def __instancecheck__(cls, obj: Any) -> bool:
-        marked = cls in _MARKED and MARK in getattr(obj, "__dict__", ())
+        marked = cls in _MARKED and MARK in getattr(obj, "__dict__", ()) and not issubclass(type(obj), ScriptModule)
         return super().__instancecheck__(obj) or (marked and isinstance(obj, Module) is issubclass(cls, Module))
 
 
@@ -49,7 +49,20 @@ class ScriptModule(Module, metaclass=_ScriptedType):
 
 
 class RecursiveScriptModule(ScriptModule):
-    """The class of scripted modules, for ``isinstance``; there are no instances of its own."""
+    """Modules that were scripted, or loaded from files that PyTorch traced or scripted.
+
+    Attributes:
+        original_name: the name of the class that was scripted.
+    """
+
+    original_name: ClassVar[str]
+
+    def _get_name(self) -> str:
+        return RecursiveScriptModule.__name__
+
+    def extra_repr(self) -> str:
+        """The name of the class that was scripted."""
+        return f"original_name={self.original_name}"
 
 
 class ScriptFunction(metaclass=_ScriptedType):
@@ -58,18 +71,14 @@ class ScriptFunction(metaclass=_ScriptedType):
 
 #: The classes that marked objects are instances of.
 _MARKED = (ScriptModule, RecursiveScriptModule, ScriptFunction)
-for _class in (Error, ScriptModule, RecursiveScriptModule, ScriptFunction):
+for _class in (Error, ScriptModule, ScriptFunction):
     _class.__module__ = "torch.jit"
+RecursiveScriptModule.__module__ = "torch.jit._script"
 
 
-class FileModule(ScriptModule):
-    """A module of a class that a file defines.
+class FileModule(RecursiveScriptModule):
+    """A module of a class that a file defines."""
 
-    Attributes:
-        original_name: the class's name.
-    """
-
-    original_name: ClassVar[str]
     #: The definitions and declarations in the class's code.
     _methods: ClassVar[frozenset[str]]
     _fields: ClassVar[dict[str, ast.expr]]

@@ -15,6 +15,7 @@ from compat._core.tensor.torch_function import DisableTorchFunction, TorchFuncti
 from compat.fx._dispatch_trace import place
 from compat.jit._graph import Graph, JitType, Value
 from compat.jit._graph_code import code_of
+from compat.jit._scripted import original_class
 from compat.jit._traced_operators import fitted, name_of, operator_of
 from compat.nn.modules.module import Module, register_module_forward_hook, register_module_forward_pre_hook
 from compat.utils._python_dispatch import TorchDispatchMode
@@ -232,9 +233,8 @@ class _Operators(TorchDispatchMode):
 
 
 def _class(module: Module) -> str:
-    return f"{type(module).__module__}.{type(module).__qualname__}".replace("compat.", "torch.", 1).removeprefix(
-        "__main__."
-    )
+    kind = original_class(module)
+    return f"{kind.__module__}.{kind.__qualname__}".replace("compat.", "torch.", 1).removeprefix("__main__.")
 
 
 def _tensors(tree: Any) -> list[Tensor]:

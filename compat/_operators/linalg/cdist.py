@@ -15,7 +15,7 @@ from compat._core.operators.out import of_dtype
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
 from compat._core.types import dtype
-from compat._core.types.errors import cpp_name, lacks, warn, wrap_dim
+from compat._core.types.errors import Once, cpp_name, lacks, wrap_dim
 from compat._core.types.type_promotion import promote_types
 from compat._operators.linalg.matmul import vdot
 from compat._operators.pointwise.arithmetic import check_difference
@@ -468,7 +468,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
         tensor([0, 0, 1])
     """
     if dim is None:
-        warn(
+        Once.warn(
             "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly "
             "or simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of "
             "linalg.cross in a future release."

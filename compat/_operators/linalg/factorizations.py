@@ -10,7 +10,7 @@ from compat._core.operators.op import Op, aten
 from compat._core.operators.value_checks import values_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import int32
-from compat._core.types.errors import warn
+from compat._core.types.errors import Once
 from compat._core.types.structseq import return_type
 from compat._operators.linalg.common import (
     castable,
@@ -156,7 +156,7 @@ def _cholesky_backward(ct0: Any, result: Any, upper: Any) -> Any:
 @castable("cholesky")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """A deprecated alias of ``torch.linalg.cholesky``."""
-    warn(
+    Once.warn(
         "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch "
         "release.\nL = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = "
         "torch.cholesky(A, upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will "
@@ -259,7 +259,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
     Args:
         get_infos: whether to return the one-based index of the first zero pivot as a third tensor.
     """
-    warn(
+    Once.warn(
         "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in "
         "a future PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = "
         "torch.linalg.lu_factor(A, compute_pivots)\nand\nLU, pivots, info = torch.lu(A, compute_pivots, "
@@ -447,7 +447,7 @@ def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
     Args:
         some: False for ``mode="complete"``.
     """
-    warn(
+    Once.warn(
         "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\nThe "
         "boolean parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould "
         "be replaced with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"

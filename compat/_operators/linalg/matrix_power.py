@@ -10,7 +10,7 @@ from compat._core.operators.out import check_dtype, of_dtype
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import index_number
-from compat._core.types.errors import cpp_name, size_text, warn
+from compat._core.types.errors import Once, cpp_name, size_text
 from compat._operators.create.factories import ones
 from compat._operators.linalg.common import casts_safely, check_square
 from compat._operators.linalg.matmul import matmul, mm
@@ -135,7 +135,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 @function("torch.chain_matmul")
 def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
     """The deprecated form of ``torch.linalg.multi_dot``, of matrices as separate arguments."""
-    warn(
+    Once.warn(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
         "instead, which accepts a list of two or more tensors rather than multiple parameters."
     )

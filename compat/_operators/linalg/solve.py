@@ -11,7 +11,7 @@ from compat._core.operators.declaration import Arguments, Gradients
 from compat._core.operators.op import aten
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
-from compat._core.types.errors import warn
+from compat._core.types.errors import Once
 from compat._core.types.structseq import return_type
 from compat._operators.linalg.common import (
     SINGULAR,
@@ -143,7 +143,7 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False,
     Returns:
         A named tuple of ``solution`` and ``cloned_coefficient``, a copy of ``A``.
     """
-    warn(
+    Once.warn(
         "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future "
         "PyTorch release.\ntorch.linalg.solve_triangular has its arguments reversed and does not return a copy of one "
         "of the inputs.\nX = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = "
@@ -482,7 +482,7 @@ def _lu_solve_backward(ct: Any, LU: Any, pivots: Any, left: Any, adjoint: Any, r
 @composite("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor", out=True)
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """The deprecated form of ``torch.linalg.lu_solve``, with the right-hand side first."""
-    warn(
+    Once.warn(
         "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release."
         "\nNote that torch.linalg.lu_solve has its arguments reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be "
         "replaced with\nX = torch.linalg.lu_solve(LU, pivots, B)"

@@ -11,7 +11,7 @@ from compat._core.operators.op import aten
 from compat._core.operators.opmath import in_single
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import bfloat16, bool_, dtype, float32, int64
-from compat._core.types.errors import cpp_name, lacks, size_text, type_text
+from compat._core.types.errors import Once, cpp_name, lacks, size_text, type_text
 from compat._operators.spatial import each, suggests_channels_last
 from compat._operators.view.shape import squeeze, unsqueeze
 from funcgrad.core.tracing import type_of
@@ -303,6 +303,10 @@ def _same_padding(input: Tensor, weight: Tensor, stride: Dims, dilation: Dims, g
     total = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
     uneven = [t % 2 for t in total]
     if any(uneven):
+        Once.warn(
+            "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the "
+            "input be created"
+        )
         input = constant_pad_nd(input, tuple(v for odd in reversed(uneven) for v in (0, odd)))
     return input, tuple(t // 2 for t in total)
 

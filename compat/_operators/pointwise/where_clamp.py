@@ -16,7 +16,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.version_counter import bump_version
 from compat._core.transforms import vmap_checks
 from compat._core.types import dtype as dtypes
-from compat._core.types.errors import OVERLAPS_ITSELF, cpp_name
+from compat._core.types.errors import OVERLAPS_ITSELF, Once, cpp_name
 from compat._core.types.scalar_conversion import fits, fitted, unless_half
 from compat._operators.arguments import tensor_argument
 from compat._operators.overlapping import write_places
@@ -33,6 +33,11 @@ def _check_where(condition: Tensor, input: Any, other: Any) -> None:
         raise RuntimeError(
             "where expected condition to be a boolean tensor, but got a tensor with dtype "
             f"{condition.dtype.scalar_name}"
+        )
+    if condition.dtype is dtypes.uint8:
+        Once.warn(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+            "version of PyTorch. Use a boolean condition instead."
         )
 
 

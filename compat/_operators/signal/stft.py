@@ -7,7 +7,7 @@ from typing import Any
 from compat._core.operators.composite import composite
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
-from compat._core.types.errors import warn
+from compat._core.types.errors import Once, warn
 from compat._operators.signal.fft import BY_COUNT, BY_ROOT, NONE
 
 _ONESIDED_COMPLEX = "Cannot have onesided output if window or input is complex"
@@ -90,7 +90,7 @@ def stft(
         padded = names_of("F")["pad"](padded, [n_fft // 2] * 2, pad_mode)
         input = padded.view(padded.shape[-dims:])
     if window is None:
-        warn(
+        Once.warn(
             "A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. "
             "Other windows such as torch.hann_window or torch.hamming_window are recommended to reduce spectral "
             "leakage.To suppress this warning and use a rectangular window, explicitly set "
@@ -219,7 +219,7 @@ def istft(
         f"length={length}, return_complex={int(return_complex)}) "
     )
     if window is None:
-        warn(
+        Once.warn(
             "A window was not provided. A rectangular window will be applied.Please provide the same window used by "
             "stft to make the inversion lossless.To suppress this warning and use a rectangular window, explicitly "
             "set `window=torch.ones(n_fft, device=<device>)`."

@@ -13,7 +13,7 @@ from compat._core.memory.typed_storage import CLASSES, TypedStorage, class_of
 from compat._core.operators.composite import OPTIONS, composite
 from compat._core.tensor.registry import function, names_of, publish
 from compat._core.tensor.tensor import Tensor
-from compat._core.types.errors import refusal
+from compat._core.types.errors import refusal, warn
 from compat._core.types.memory_format import memory_format, scalar_layout_name
 from compat._operators.arguments import tensors_argument
 from compat._operators.create.factories import empty_strided
@@ -120,6 +120,7 @@ def resize(self: Tensor, *sizes: Any) -> Tensor:
     Raises:
         RuntimeError: for a different number of elements.
     """
+    warn("non-inplace resize is deprecated")
     size = tuple(sizes[0]) if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else sizes
     count = int(np.prod(size))
     if count != self.numel():

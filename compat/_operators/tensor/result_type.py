@@ -10,7 +10,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.device import default_device
 from compat._core.types.dtype import dtype as Dtype
-from compat._core.types.errors import warn
+from compat._core.types.errors import Once
 from compat._core.types.type_promotion import common_dtype
 
 
@@ -50,7 +50,7 @@ def set_default_tensor_type(t: Any, /) -> None:
     Raises:
         TypeError: for a GPU type, and integer types.
     """
-    warn(
+    Once.warn(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
         "torch.set_default_device() as alternatives."
     )

@@ -17,7 +17,7 @@ from compat._core.tensor.version_counter import VersionCounter, bump_version
 from compat._core.transforms.grad_mode import mode
 from compat._core.transforms.logical_strides import NOT_A_VIEW, can_view, viewed
 from compat._core.types import dtype as dtypes
-from compat._core.types.errors import size_text, type_text, warn, wrap_dim, wrong_argument, wrong_combination
+from compat._core.types.errors import Once, size_text, type_text, warn, wrap_dim, wrong_argument, wrong_combination
 from compat._core.types.memory_format import contiguous_format
 from compat._operators.arguments import check_view_size, missing, size_argument, tensor_argument
 from funcgrad.core.errors import explained
@@ -148,8 +148,10 @@ def _matrix_transpose(name: str, self: Tensor) -> Tensor:
 
 def _reversed(self: Tensor) -> Tensor:
     """The tensor with its dimensions in reverse order, a view; for a matrix, the transpose."""
-    if self.dim() != 2:
-        warn(
+    if self.dim() == 0:
+        Once.warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.")
+    elif self.dim() != 2:
+        Once.warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
             "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
             "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."

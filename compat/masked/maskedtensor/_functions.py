@@ -116,6 +116,24 @@ def to_dense(func: Any, t: MaskedTensor, **_: Any) -> Any:
     return t
 
 
+@by_name("grad")
+def grad(func: Any, outputs: Any, inputs: Any, **kwargs: Any) -> tuple:
+    """``torch.autograd.grad``: the gradient with respect to a masked tensor has its mask."""
+    given, named = tree_map(_values, ((outputs, inputs), kwargs))
+    found = func(*given, **named)
+    return tuple(
+        MaskedTensor.of(g, t.mask) if isinstance(t, MaskedTensor) and g is not None else g
+        for t, g in zip(inputs, found, strict=True)
+    )
+
+
+@by_name("backward")
+def backward(func: Any, tensors: Any, **kwargs: Any) -> None:
+    """``torch.autograd.backward`` of the values."""
+    given, named = tree_map(_values, (tensors, kwargs))
+    func(given, **named)
+
+
 @by_name("masked_select")
 def masked_select(func: Any, t: MaskedTensor, mask: Tensor) -> Any:
     """The elements where a mask is True."""

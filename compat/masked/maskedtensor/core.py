@@ -5,6 +5,7 @@ Functions are applied to the values, their graph is that of the values, and mask
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 from compat._core.tensor.registry import names_of
@@ -41,6 +42,7 @@ class MaskedTensor(OfValues, TableTensor):
     mask: Tensor
 
     def __new__(cls, data: Any, mask: Any, requires_grad: bool = False) -> Self:
+        _warn()
         check(data, mask)
         return cls.of(data.detach().requires_grad_(requires_grad), mask)
 
@@ -136,6 +138,17 @@ def check(data: Any, mask: Any) -> None:
         raise TypeError(f"data and mask must be strided tensors, got {data.layout} and {mask.layout}")
 
 
+def _warn() -> None:
+    """Warns that masked tensors are a prototype, at this line: it is shown once."""
+    warnings.warn(
+        "The PyTorch API of MaskedTensors is in prototype stage and will change in the near future. Please open a "
+        "Github issue for features requests and see our documentation on the torch.masked module for further "
+        "information about the project.",
+        UserWarning,
+        stacklevel=1,
+    )
+
+
 def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTensor:
     """A masked tensor, a leaf.
 
@@ -168,6 +181,7 @@ def as_masked_tensor(data: Any, mask: Any) -> MaskedTensor:
         >>> x.grad
         tensor([3., 0.])
     """
+    _warn()
     check(data, mask)
     return MaskedTensor.of(data, mask)
 

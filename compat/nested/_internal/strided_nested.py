@@ -13,7 +13,7 @@ import numpy as np
 
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, from_array
-from compat._core.types.errors import refusal, wrap_dim
+from compat._core.types.errors import Once, refusal, wrap_dim
 from compat._core.types.memory_format import strided
 from compat._core.types.size import Size
 from compat.nested._internal.nested_tensor import Nested, functions_of
@@ -120,6 +120,11 @@ by_name = functions_of(StridedNestedTensor)
 
 def nested_of(tensors: Sequence[Tensor]) -> StridedNestedTensor:
     """A nested tensor of tensors, in their graph."""
+    Once.warn(
+        "The PyTorch API of nested tensors is in prototype stage and will change in the near future. We recommend "
+        "specifying layout=torch.jagged when constructing a nested tensor, as this layout receives active development, "
+        "has better operator coverage, and works with torch.compile."
+    )
     first = tensors[0] if tensors else _NOTHING
     kind, where = first.dtype, first.device
     if any(t.dim() != tensors[0].dim() for t in tensors):
@@ -203,6 +208,36 @@ def reshape(func: Any, t: StridedNestedTensor, *shape: Any, **named: Any) -> Any
             raise RuntimeError(f"shape '{sizes}' is invalid for input of size {x.numel()}")
         found.append(getattr(x, name)(wanted))
     return nested_of(found)
+
+
+@by_name("reshape_as")
+def reshape_as(func: Any, t: Any, other: Any) -> Any:
+    """Reshapes each component to the size of the other tensor's."""
+    if not isinstance(other, StridedNestedTensor):
+        raise RuntimeError("get_nested_tensor_impl requires a NestedTensor.")
+    if not isinstance(t, StridedNestedTensor):
+        sizes = zip(*[x.shape for x in other.tensors], strict=True)
+        return t.reshape(len(other), *(n[0] if len(set(n)) == 1 else -1 for n in sizes))
+    if len(t) != len(other):
+        raise RuntimeError("reshape: For now nested reshape cannot change or infer the implicit batch dimension")
+    return nested_of([x.reshape(y.shape) for x, y in zip(t.tensors, other.tensors, strict=True)])
+
+
+@by_name("view_as")
+def view_as(func: Any, t: Any, other: Any) -> Any:
+    """A view in the size of the other tensor; these tensors have none."""
+    return t.view(other.size())
+
+
+@by_name("flatten")
+def flatten(func: Any, t: StridedNestedTensor, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """The tensor itself; dimensions cannot be merged, as the size of one may differ between components."""
+    start, end = wrap_dim(start_dim, t.dim()), wrap_dim(end_dim, t.dim())
+    if start > end:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if start != end:
+        t.size()  # raises, as these tensors have no sizes
+    return t
 
 
 @by_name("squeeze", "unsqueeze")

@@ -109,7 +109,7 @@ class OfValues:
 
     def backward(self, gradient: Any = None, **named: Any) -> None:
         """Computes gradients of leaves."""
-        self.elements.backward(None if gradient is None else gradient.elements, **named)
+        self.elements.backward(gradient.elements if isinstance(gradient, OfValues) else gradient, **named)
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Any:
         """Calls a hook with the gradient in the form of this tensor when it is computed."""

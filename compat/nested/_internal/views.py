@@ -118,6 +118,12 @@ def reshape(func: Any, t: NestedTensor, *size: Any) -> Any:
     return like(t, func(t.elements, inner), ragged)
 
 
+@by_name("view_as", "reshape_as")
+def reshape_as(func: Any, t: Any, other: Any) -> Any:
+    """Reshapes to the size of another tensor."""
+    return getattr(t, func.__name__.removesuffix("_as"))(*other.shape)
+
+
 @by_name("expand")
 def expand(func: Any, t: NestedTensor, *size: Any) -> Any:
     """Expands dimensions of size 1."""

@@ -403,3 +403,14 @@ def test_sizes_by_tensor_and_by_examples() -> None:
     others.add((x, 3))
     with pytest.raises(ValueError, match="differing types"):
         torch.export.export(Joined(), (x, y), dynamic_shapes=others)
+
+
+def test_a_program_is_printed_with_the_types_of_its_values() -> None:
+    ep = torch.export.export(torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU()), (torch.ones(4, 2),))
+    text = str(ep)
+    assert 'def forward(self, p_0_weight: "f32[3, 2]", p_0_bias: "f32[3]", input_1: "f32[4, 2]"):' in text
+    assert 'relu: "f32[4, 3]" = torch.ops.aten.relu.default(' in text and '"f32' not in ep.graph_module.code
+    assert ep.graph_module.print_readable(print_output=False).splitlines()[1].startswith("    def forward(self, p_0_w")
+    batch = ({0: torch.export.Dim("batch")},)
+    dynamic = torch.export.export(torch.nn.ReLU(), (torch.ones(4, 2),), dynamic_shapes=batch)
+    assert 'input_1: "f32[batch, 2]"' in str(dynamic) and "f32[4" not in str(dynamic)

@@ -82,6 +82,66 @@ def test_marked_objects_are_instances_of_the_script_classes() -> None:
     assert isinstance(copy.deepcopy(net), torch.jit.ScriptModule)
 
 
+def test_a_scripted_module_is_a_copy_whose_submodules_are_scripted() -> None:
+    net = nn.Sequential(Gate(), nn.ReLU())
+    made = torch.jit.script(net)
+    assert repr(made).splitlines() == [
+        "RecursiveScriptModule(",
+        "  original_name=Sequential",
+        "  (0): RecursiveScriptModule(",
+        "    original_name=Gate",
+        "    (linear): RecursiveScriptModule(original_name=Linear)",
+        "  )",
+        "  (1): RecursiveScriptModule(original_name=ReLU)",
+        ")",
+    ]
+    assert all(isinstance(m, torch.jit.RecursiveScriptModule) for m in made.modules())
+    assert made.original_name == "Sequential" and made[0].linear.original_name == "Linear"
+    assert type(made).__name__ == "RecursiveScriptModule" and type(made).__module__ == "torch.jit._script"
+    # The original is as it was; its parameters are the copy's.
+    assert made is not net and not any(isinstance(m, torch.jit.ScriptModule) for m in net.modules())
+    assert [id(p) for p in made.parameters()] == [id(p) for p in net.parameters()]
+    made.eval()
+    made.register_forward_hook(lambda module, args, result: result * 0)
+    assert net.training and not made[0].training and net(torch.ones(3)).any() and not made(torch.ones(3)).any()
+    assert torch.jit.script(made) is made
+
+
+def test_a_traced_module_is_a_copy_with_the_names_of_its_classes() -> None:
+    net = nn.Sequential(nn.Linear(3, 2), nn.ReLU())
+    made = torch.jit.trace(net, torch.ones(1, 3))
+    assert repr(made).splitlines() == [
+        "Sequential(",
+        "  original_name=Sequential",
+        "  (0): Linear(original_name=Linear)",
+        "  (1): ReLU(original_name=ReLU)",
+        ")",
+    ]
+    assert isinstance(made, torch.jit.TopLevelTracedModule) and type(made[0]).__name__ == "TracedModule"
+    assert isinstance(made, torch.jit.ScriptModule) and not isinstance(made, torch.jit.RecursiveScriptModule)
+    assert not isinstance(net, torch.jit.ScriptModule) and "Linear" in str(made.graph)
+
+
+def test_copies_of_scripted_modules_call_their_own_methods() -> None:
+    net = Gate()
+    net.call = net.twice  # type: ignore[assignment]
+    made = torch.jit.script(net)
+    made.linear = nn.Linear(3, 2)
+    x = torch.ones(3)
+    assert torch.equal(made.call(x), made(x) * 2) and not torch.equal(made.call(x), net.call(x))
+    again = copy.deepcopy(made)
+    torch.testing.assert_close(again(x), made(x))
+    assert repr(again) == repr(made) and again.linear is not made.linear
+
+
+def test_scripting_and_tracing_are_deprecated() -> None:
+    with pytest.warns(DeprecationWarning, match=r"^`torch.jit.script` is deprecated. Please switch to") as found:
+        torch.jit.script(Gate())
+    assert len(found) == 1 and "jit" in found[0].filename
+    with pytest.warns(DeprecationWarning, match=r"^`torch.jit.trace` is deprecated. Please switch to `torch.compile`"):
+        torch.jit.trace(doubled, torch.ones(2))
+
+
 @pytest.mark.parametrize("kind", [nn.GRU, nn.TransformerEncoderLayer])
 def test_a_frozen_module_has_constants(kind: Any) -> None:
     net = torch.jit.script((kind(4, 4) if kind is nn.GRU else kind(4, 2, 8)).eval())

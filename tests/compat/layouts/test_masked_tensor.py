@@ -101,3 +101,20 @@ def test_where_chooses_values_and_masks() -> None:
     found.sum().backward()
     assert a.grad.to_tensor(0).tolist() == [1, 0, 0] and b.grad.to_tensor(0).tolist() == [0, 0, 1]
     assert str(torch.where(x < 3, a, 7.0)) == "MaskedTensor(\n  [ -1.0000,       --,   7.0000]\n)"
+
+
+def test_autograd_functions_take_masked_tensors() -> None:
+    x, unused = _given(requires_grad=True), _given(requires_grad=True)
+    (found,) = torch.autograd.grad((x * x).sum(), x)
+    assert is_masked_tensor(found) and str(found) == str(masked_tensor(DATA * 2, MASK)) and x.grad is None
+    ones = masked_tensor(torch.ones(2, 3), MASK)
+    (found,) = torch.autograd.grad([x * x, x + 1], [x], [ones, ones])
+    assert str(found) == str(masked_tensor(DATA * 2 + 1, MASK))
+    (found,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+    assert str(torch.autograd.grad(found.sum(), x)[0]) == str(masked_tensor(DATA * 6, MASK))
+    assert torch.autograd.grad(x.sum(), [x, unused], allow_unused=True)[1] is None
+    torch.autograd.backward([x * 2], [ones])
+    assert str(x.grad) == str(masked_tensor(torch.full((2, 3), 2.0), MASK))
+    x.grad = None
+    (x * 3).backward(torch.ones(2, 3))
+    assert str(x.grad) == str(masked_tensor(torch.full((2, 3), 3.0), MASK))

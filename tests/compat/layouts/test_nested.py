@@ -224,3 +224,43 @@ def test_the_private_constructor() -> None:
     before = len(_tensor_symint_registry)
     del moved, y
     assert len(_tensor_symint_registry) == before - 1
+
+
+def _matrices(layout: Any) -> Any:
+    return torch.nested.nested_tensor([torch.arange(12.0).reshape(2, 6), torch.ones(3, 6)], layout=layout)
+
+
+def test_reshapes_to_the_size_of_another_nested_tensor() -> None:
+    flat = _matrices(torch.strided)
+    cubes = torch.nested.nested_tensor([torch.ones(2, 2, 3), torch.ones(3, 2, 3)])
+    assert [x.shape for x in flat.reshape_as(cubes).unbind()] == [(2, 2, 3), (3, 2, 3)]
+    assert [x.shape for x in cubes.reshape_as(flat).unbind()] == [(2, 6), (3, 6)]
+    with pytest.raises(RuntimeError, match="get_nested_tensor_impl requires a NestedTensor"):
+        flat.reshape_as(torch.ones(2))
+    jagged = _matrices(torch.jagged)
+    parted = jagged.unflatten(-1, (2, 3))
+    for name in ("reshape_as", "view_as"):
+        assert [x.shape for x in getattr(jagged, name)(parted).unbind()] == [(2, 2, 3), (3, 2, 3)]
+
+
+def test_strided_nested_tensors_are_not_flattened() -> None:
+    x = _matrices(torch.strided)
+    assert x.flatten(2, 2).unbind()[1].shape == (3, 6)
+    for run in (x.flatten, lambda: torch.flatten(x, 1, 2), lambda: x.view_as(x)):
+        with pytest.raises(RuntimeError, match="NestedTensorImpl doesn't support sizes"):
+            run()
+
+
+def test_views_of_a_buffer() -> None:
+    buffer = torch.arange(10.0, requires_grad=True)
+    sizes, strides = torch.tensor([[2, 2], [2, 3]]), torch.tensor([[1, 2], [3, 1]])
+    x = torch._nested_view_from_buffer(buffer, sizes, strides, torch.tensor([0, 4]))
+    assert [c.tolist() for c in x.unbind()] == [[[0, 2], [1, 3]], [[4, 5, 6], [7, 8, 9]]]
+    x.to_padded_tensor(0.0)[0].sum().backward()
+    assert buffer.grad.tolist() == [1.0] * 4 + [0.0] * 6
+    values = torch.arange(4)
+    view = torch._nested_view_from_buffer(values, torch.tensor([[2]]), torch.tensor([[1]]), torch.tensor([1]))
+    values.mul_(2)
+    assert view.unbind()[0].tolist() == [2, 4] and view.layout is torch.strided
+    with pytest.raises(RuntimeError, match="The input buffer must be flat"):
+        torch._nested_view_from_buffer(torch.ones(2, 2), sizes, strides, torch.tensor([0, 4]))

@@ -27,7 +27,7 @@ ADDED = {"install", "runtime", "distributed._tensor.device_mesh"}
 #: Modules in which a class belongs to another module than in PyTorch, since a package of files there is one file here.
 ONE_FILE = (
     "cpu.amp", "cuda", "cuda.amp", "distributed", "jit", "library._custom_op", "multiprocessing", "profiler",
-    "profiler._events", "utils.benchmark",
+    "profiler._events",
 )  # fmt: skip
 
 

@@ -86,3 +86,42 @@ def test_meshgrid_without_indexing_warns() -> None:
     x = torch.ones(2)
     assert _warned(lambda: [torch.meshgrid(x, x), torch.meshgrid([x])]) == ["torch.meshgrid:"]
     assert not _warned(lambda: [torch.meshgrid(x, x, indexing="ij"), torch.cartesian_prod(x, x)])
+
+
+_MATRIX = torch.eye(3) * 2
+
+
+@pytest.mark.parametrize(
+    ("run", "begin"),
+    [
+        (lambda: torch.qr(_MATRIX), "torch.qr is deprecated in favor of torch.linalg.qr"),
+        (lambda: torch.cholesky(_MATRIX), "torch.cholesky is deprecated in favor of torch.linalg.cholesky"),
+        (lambda: torch.lu_solve(_MATRIX, *torch.linalg.lu_factor(_MATRIX)), "torch.lu_solve is deprecated in favor"),
+        (lambda: torch.triangular_solve(_MATRIX, _MATRIX), "torch.triangular_solve is deprecated in favor"),
+        (lambda: torch.chain_matmul(_MATRIX, _MATRIX), "torch.chain_matmul is deprecated"),
+        (lambda: torch.cross(_MATRIX, _MATRIX), "Using torch.cross without specifying the dim arg is deprecated"),
+        (lambda: torch.ones(2, 2, 2).T, "The use of `x.T` on tensors of dimension other than 2"),
+        (lambda: torch.ones(()).T, "Tensor.T is deprecated on 0-D tensors"),
+        (lambda: torch.stft(torch.ones(64), 16, return_complex=True), "A window was not provided"),
+        (
+            lambda: torch.nn.functional.conv1d(torch.ones(1, 1, 5), torch.ones(1, 1, 4), padding="same"),
+            "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy",
+        ),
+        (_MATRIX.to_sparse_csr, "Sparse CSR tensor support is in beta state"),
+        (lambda: torch.where(torch.ones(2, dtype=torch.uint8), _MATRIX[:2, 0], 0.0), "where received a uint8 cond"),
+        (lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), "The PyTorch API of nested tensors is"),
+    ],
+)
+def test_what_pytorch_warns_of_once(run: Callable[[], Any], begin: str) -> None:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        run()
+        run()
+    assert len(found) == 1 and str(found[0].message).startswith(begin)
+
+
+def test_a_warning_of_masked_tensors_and_of_resize() -> None:
+    with pytest.warns(UserWarning, match="The PyTorch API of MaskedTensors is in prototype stage"):
+        torch.masked.masked_tensor(torch.ones(2), torch.tensor([True, False]))
+    with pytest.warns(UserWarning, match="non-inplace resize is deprecated"):
+        torch.ones(2).resize(2)
