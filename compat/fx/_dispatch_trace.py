@@ -149,7 +149,9 @@ class Recorder(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Sequence[type], args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if isinstance(func, Shown) and func.kernel is not None:
-            return self._derivative(func.kernel, args)
+            found = self._derivative(func.kernel, args)
+            if found is not None:
+                return found
         # Before it runs: an operation may write into its arguments.
         given, named = tree_map(self.operand, (tuple(args), kwargs))
         name = getattr(func, "_opname", str(func))
@@ -178,14 +180,11 @@ class Recorder(TorchDispatchMode):
         return out
 
     def _derivative(self, kernel: Any, values: Sequence[Any]) -> Any:
-        """Runs a derivative as recorded operators."""
+        """Runs a derivative as recorded operators; None, without running it, if there is none for one of its steps."""
         types = [type_of_kind(v._layout_ if isinstance(v, Tensor) else type(v)) for v in values]
         program = kernel.program(tuple(types))
-        lacking = without_operator(program)
-        if lacking is not None:
-            raise RuntimeError(
-                f"{kernel.name} cannot be traced: it computes {lacking!r}, for which there is no operator of aten"
-            )
+        if without_operator(program) is not None:
+            return None
         state.modes.append(self)
         try:
             found = run_as_operators(program, [v for v in values if v is not None])
