@@ -24,7 +24,7 @@ from compat._core.pytree.trees import tree_leaves
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types.dtype import dtype as Dtype
-from compat._core.types.errors import Once, refusal
+from compat._core.types.errors import refusal
 from compat._core.types.memory_format import LAYOUTS, scalar_layout_name
 from compat._core.types.memory_format import layout as LayoutName
 from compat._operators.sparse.tensor import (
@@ -270,12 +270,6 @@ def compressed_of(
     layout: LayoutName, compressed: Tensor, plain: Tensor, elements: Tensor, size: Sequence[int]
 ) -> CompressedTensor:
     """A leaf from its parts, unchecked."""
-    kind = str(layout).removeprefix("torch.sparse_").upper()
-    Once.warn(
-        f"Sparse {kind} tensor support is in beta state. If you miss a functionality in the sparse tensor support, "
-        "please submit a feature request to https://github.com/pytorch/pytorch/issues.",
-        key="sparse compressed tensors",
-    )
     return CompressedTensor.of_parts(
         size, elements.dtype, elements.device,
         layout=layout, compressed=compressed.detach(), plain=plain.detach(), elements=outside(elements),

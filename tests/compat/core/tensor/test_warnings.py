@@ -107,7 +107,6 @@ _MATRIX = torch.eye(3) * 2
             lambda: torch.nn.functional.conv1d(torch.ones(1, 1, 5), torch.ones(1, 1, 4), padding="same"),
             "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy",
         ),
-        (_MATRIX.to_sparse_csr, "Sparse CSR tensor support is in beta state"),
         (lambda: torch.where(torch.ones(2, dtype=torch.uint8), _MATRIX[:2, 0], 0.0), "where received a uint8 cond"),
         (lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), "The PyTorch API of nested tensors is"),
     ],
