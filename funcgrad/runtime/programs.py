@@ -202,7 +202,7 @@ class Executable:
 
     def takes_alone(self) -> float:
         """The estimated run time of ``now`` in milliseconds."""
-        if by_numpy() and not self.warm and self.takes() <= self._most():
+        if by_numpy() and not (self.warm or self.requested) and self.takes() <= self._most():
             return NUMPY_COST + self.takes()
         return CALL_COST + self.takes_within()
 

@@ -30,6 +30,7 @@ import jax
 import numpy as np
 
 from funcgrad.core.caching import Cache
+from funcgrad.core.collector import uncollected
 from funcgrad.core.errors import say_where
 from funcgrad.core.ir import Program
 from funcgrad.core.tracing import state
@@ -255,7 +256,8 @@ class Window:
         """The estimated compile time in milliseconds."""
         if self._cost < 0:
             try:
-                self._composed = self._compose()
+                with uncollected():
+                    self._composed = self._compose()
                 self._cost = self._composed.cost
             except Exception as error:
                 self._cost = inf

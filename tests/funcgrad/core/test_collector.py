@@ -9,6 +9,7 @@ import weakref
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
+from funcgrad.core.collector import uncollected
 from funcgrad.core.ir import Program
 
 FIRST_USES = """
@@ -65,3 +66,28 @@ def test_programs_in_a_reference_cycle_are_collected() -> None:
     del outer, inner
     gc.collect()
     assert dead() is None
+
+
+def test_new_objects_start_no_collection_inside_the_context() -> None:
+    started: list[str] = []
+
+    def noted(phase: str, info: dict[str, int]) -> None:
+        started.append(phase)
+
+    gc.collect()
+    gc.callbacks.append(noted)
+    try:
+        with uncollected():
+            kept = [[] for _ in range(100_000)]
+            inside = list(started)
+        kept += [[] for _ in range(100_000)]
+    finally:
+        gc.callbacks.remove(noted)
+    assert not inside and started and gc.isenabled()
+    gc.disable()
+    try:
+        with uncollected():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
