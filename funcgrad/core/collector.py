@@ -53,4 +53,5 @@ def import_lasting(name: str) -> ModuleType:
     for x in created:
         untrack(x)
     _keep(created)  # the destructors of some types require a tracked object
+    untrack(created)  # a collection would visit its elements
     return module
