@@ -154,9 +154,10 @@ def aot_function(
         inference_compiler: the compiler for calls without gradients; ``fw_compiler`` by default.
         num_params_buffers, keep_inference_input_mutations, dynamic, enable_log, disable_functionalization: ignored.
 
+    A derivative with a step that ``aten`` has no operator for stays one operator of the backward graph.
+
     Raises:
-        RuntimeError: at a call, for an operation without operators of ``aten``, with its name; for a tensor that
-            requires grad and is no argument; and in the second derivative.
+        RuntimeError: at a call, for a tensor that requires grad and is no argument; and in the second derivative.
 
     Example:
         >>> from compat.func._functorch.compile import aot_function, make_boxed_func

@@ -48,21 +48,29 @@ class ScriptModule(Module, metaclass=_ScriptedType):
     """Modules that were scripted or traced, or loaded from files that PyTorch traced or scripted."""
 
 
-class RecursiveScriptModule(ScriptModule):
+class ModuleOfClass(ScriptModule):
+    """Modules that know the class that was scripted or traced.
+
+    Attributes:
+        original_name: its name.
+    """
+
+    original_name: ClassVar[str]
+
+    def extra_repr(self) -> str:
+        """The name of the class that was scripted or traced."""
+        return f"original_name={self.original_name}"
+
+
+class RecursiveScriptModule(ModuleOfClass):
     """Modules that were scripted, or loaded from files that PyTorch traced or scripted.
 
     Attributes:
         original_name: the name of the class that was scripted.
     """
 
-    original_name: ClassVar[str]
-
     def _get_name(self) -> str:
         return RecursiveScriptModule.__name__
-
-    def extra_repr(self) -> str:
-        """The name of the class that was scripted."""
-        return f"original_name={self.original_name}"
 
 
 class ScriptFunction(metaclass=_ScriptedType):

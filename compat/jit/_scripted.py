@@ -7,7 +7,7 @@ import functools
 from types import MethodType
 from typing import Any, ClassVar
 
-from compat.jit._classes import MARK, RecursiveScriptModule, ScriptModule
+from compat.jit._classes import MARK, ModuleOfClass, RecursiveScriptModule, ScriptModule
 from compat.nn.modules.module import Module
 
 __all__ = ["TopLevelTracedModule", "TracedModule", "original_class", "scripted", "traced"]
@@ -23,21 +23,15 @@ class _Copy(Module):
         return _restored, (self._kind.__name__, self._original), self.__getstate__()
 
 
-class TracedModule(ScriptModule):
+class TracedModule(ModuleOfClass):
     """The class of the submodules of traced modules.
 
     Attributes:
         original_name: the name of the class that was traced.
     """
 
-    original_name: ClassVar[str]
-
     def _get_name(self) -> str:
         return self.original_name
-
-    def extra_repr(self) -> str:
-        """The name of the class that was traced."""
-        return f"original_name={self.original_name}"
 
 
 class TopLevelTracedModule(TracedModule):

@@ -28,7 +28,7 @@ def imported() -> None:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Context of a few milliseconds whose new objects start no collection: that would double the time of one step."""
+    """Context whose new objects start no collection, for a short time: that would double the time of one step."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -44,12 +44,9 @@ def import_lasting(name: str) -> ModuleType:
     if name in sys.modules or not gc.isenabled() or threading.active_count() > 1:
         return import_module(name)
     gc.collect(0)
-    gc.disable()
-    try:
+    with uncollected():
         module = import_module(name)
         created = [x for x in gc.get_objects(0) if not isinstance(x, _PASSING)]
-    finally:
-        gc.enable()
     for x in created:
         untrack(x)
     _keep(created)  # the destructors of some types require a tracked object
