@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import operator
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat._core.memory.guarded_storage import operation
 from compat._core.pytree.trees import tree_flatten, tree_map
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import DisableTorchFunction, TorchFunctionMode, local
@@ -28,7 +28,12 @@ class GraphBreak(RuntimeError):
 
 
 class Functions(TorchFunctionMode):
-    """Records the functions called within it as a graph."""
+    """Records the functions called within it as a graph; what the graph's inputs are, a subclass decides."""
+
+    graph: Graph
+    attributes: dict[str, Any]
+    values: FollowedValues
+    sizes: CountedSizes
 
     def __init__(self, named: dict[str, Tensor]):
         self._names = {id(t): name for name, t in named.items()}
@@ -36,46 +41,20 @@ class Functions(TorchFunctionMode):
         for t in named.values():
             self.values.follow(t, True)
 
+    @abstractmethod
     def begin(self) -> None:
-        """Begins the graph."""
-        self.graph = Graph()
-        self.attributes: dict[str, Any] = {}
-        self._nodes: dict[int, Node] = {}
-        self._held: list[Any] = []
-        self.values = FollowedValues(self._recording, GraphBreak)
-        self.sizes = CountedSizes(self._recording, GraphBreak)
+        """Begins a graph."""
 
     def _recording(self) -> bool:
         return any(mode is self for mode in local.modes) and not local.none
 
-    def __exit__(self, *exc: Any) -> None:
-        super().__exit__(*exc)
-        self.values.close()
-        self.sizes.close()
-
+    @abstractmethod
     def know(self, t: Tensor, node: Node, depends: bool = True) -> None:
         """Registers the node of a tensor."""
-        node.meta["example_value"] = t
-        self._nodes[id(t)] = node
-        self._held.append(t)
-        self.values.follow(t, depends)
 
+    @abstractmethod
     def operand(self, x: Any) -> Any:
         """An argument in the form of the graph."""
-        if not isinstance(x, Tensor):
-            return x
-        if id(x) not in self._nodes:
-            name = self._names.get(id(x))
-            if name is None and self.values.knows(x):
-                raise GraphBreak(f"a tensor of shape {list(x.shape)} was made by what is no function: {operation()}")
-            new = name is None and self.values.is_new(x)
-            name = name or f"_tensor_constant{len(self.attributes)}"
-            node = self.graph.get_attr(name)
-            with DisableTorchFunction():
-                self.attributes[name] = x.detach().clone() if new else x
-            # The call may write to its own new tensors.
-            self.know(x, self.graph.call_method("clone", (node,)) if new else node, False)
-        return self._nodes[id(x)]
 
     def __torch_function__(self, func: Any, types: Sequence[type], args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

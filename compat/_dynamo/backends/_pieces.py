@@ -110,7 +110,7 @@ class Pieces(Functions):
     def begin(self) -> None:
         """Begins a graph."""
         self.graph = Graph()
-        self.attributes: dict[str, Any] = {}
+        self.attributes = {}
         self._nodes: dict[int, Node] = {}
         self._held: list[Any] = []
         self._before: dict[int, tuple[Any, ...]] = {}
@@ -263,9 +263,6 @@ class Pieces(Functions):
             raise
         self._run()
         return found
-
-    def __exit__(self, *exc: Any) -> None:
-        super(Functions, self).__exit__(*exc)
 
 
 def _adopt(t: Tensor, result: Any) -> None:
