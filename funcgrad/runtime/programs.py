@@ -44,8 +44,10 @@ WAKE_COST = 0.1 if cores() > 1 else 0.0
 NUMPY_COST = 0.0015
 #: The milliseconds for each argument and result.
 VALUE_COST = 0.002
-#: What a compiled program takes for an element of an equation's largest operand or result, in milliseconds.
+#: What a compiled program takes for one of ``numpy_backend.elements``, in milliseconds.
 ELEMENT_COST = 5e-7
+#: How many times as long a program takes by itself as within a window, whose results stay in the processor's caches.
+BY_ITSELF = 2.0
 
 
 #: The maximum bytes of a program's inputs for a run with zeros.
@@ -204,7 +206,11 @@ class Executable:
         """The estimated run time of ``now`` in milliseconds."""
         if by_numpy() and not (self.warm or self.requested) and self.takes() <= self._most():
             return NUMPY_COST + self.takes()
-        return CALL_COST + self.takes_within()
+        return self.takes_compiled()
+
+    def takes_compiled(self) -> float:
+        """The estimated run time of the compiled program by itself in milliseconds."""
+        return CALL_COST + BY_ITSELF * self.takes_within()
 
     def takes_within(self) -> float:
         """The estimated run time as part of a compiled window in milliseconds."""
@@ -221,7 +227,7 @@ class Executable:
         """
         if self._limit != self._limit:  # not computed yet
             takes = self.takes()
-            saves = takes - CALL_COST - self.takes_within()
+            saves = takes - self.takes_compiled()
             if takes > self._most():
                 self._limit = -1.0
             elif saves <= 0:

@@ -160,6 +160,30 @@ def _short_of_integers(function: Callable[[int, int], int], otherwise: Short) ->
     return find
 
 
+#: The number of elements from which ``_selected`` is faster than ``np.where``.
+_MANY = 1 << 14
+
+
+@short("select")
+def _selection(types: Sequence[ArrayType], **_: Any) -> Rule | None:
+    dtype = types[1].dtype
+    if dtype not in _FLOATS or max(t.size for t in types) < _MANY:
+        return None
+    return partial(_selected, np.dtype(f"i{dtype.itemsize}"))
+
+
+def _selected(bits: np.dtype, condition: Any, x: Any, y: Any) -> Any:
+    """``np.where`` without a branch for each element, which takes several times as long where it is mispredicted.
+
+    Args:
+        bits: the integer dtype of the size of an element.
+    """
+    chosen = np.negative(condition.view(np.int8), dtype=bits)  # all bits are set where the condition holds
+    y = y.view(bits)
+    made = np.bitwise_and(chosen, x.view(bits) ^ y)
+    return np.bitwise_xor(made, y).view(x.dtype)
+
+
 SHORT["div"] = _short_of_integers(_quotient_of_integers, _short_of(np.divide))
 
 

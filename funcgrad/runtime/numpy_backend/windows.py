@@ -63,67 +63,117 @@ def _views(x: Any, axes: Sequence[Axis], value: Any, order: Sequence[int] | None
     return np.ndarray([g.views[i] for i in order], x.dtype, padded, 0, [g.steps[i] * size for i in order])
 
 
+class _Convolution(NamedTuple):
+    """How a convolution is computed as products of matrices.
+
+    Attributes:
+        axes: the spatial axes.
+        order: of the windows' axes: positions, features and window; or features, window and positions.
+        positions_last: whether the order is the latter. What is longer comes last, since it is copied in runs.
+        back: the order of the result's axes.
+    """
+
+    axes: list[Axis]
+    order: list[int]
+    positions_last: bool
+    back: list[int]
+
+
 @memoized("convolutions in NumPy", 4096)
-def _convolution(x: Dims, w: Dims, config: Any) -> tuple[list[Axis], list[int], list[int]]:
-    """The spatial axes, the order of the windows' axes for a product, and the order of the result's axes."""
+def _convolution(x: Dims, w: Dims, config: Any) -> _Convolution:
     n, axes = len(x) - 2, config.axes(x, w)
-    order = [0, *range(2, 2 + n), 1, *range(2 + n, 2 + 2 * n)]
-    # The product has the features last.
-    back = [(0, n + 1, *range(1, n + 1))[i] for i in sorted(range(n + 2), key=config.layout.out.__getitem__)]
-    return axes, order, back
+    positions, window = range(2, 2 + n), range(2 + n, 2 + 2 * n)
+    last = math.prod(a.out for a in axes) > math.prod(a.window for a in axes)
+    order = [0, 1, *window, *positions] if last else [0, *positions, 1, *window]
+    # Where the product has the images, the features and the positions.
+    made = (0, 1, *range(2, n + 2)) if last else (0, n + 1, *range(1, n + 1))
+    return _Convolution(axes, order, last, [made[i] for i in sorted(range(n + 2), key=config.layout.out.__getitem__)])
 
 
 @rule("conv")
 def _conv(x: Any, w: Any, *, config: Any) -> Any:
-    axes, order, back = _convolution(x.shape, w.shape, config)
-    if x.dtype.kind not in "fc" or 0 in (*x.shape, *w.shape) or any(a.out == 0 for a in axes):
+    how = _convolution(x.shape, w.shape, config)
+    if x.dtype.kind not in "fc" or 0 in (*x.shape, *w.shape) or any(a.out == 0 for a in how.axes):
         raise NotEquivalent
     dtype = x.dtype
     if dtype == np.float16:
         x, w = x.astype(np.float32), w.astype(np.float32)
-    windows = _views(x.transpose(config.layout.x), axes, 0, order)
+    windows = _views(x.transpose(config.layout.x), how.axes, 0, how.order)
     kernels = w.transpose(config.layout.w)
-    places, groups = windows.shape[: len(axes) + 1], config.groups
-    if groups == 1:
-        out = _product(windows, kernels)
+    product, features = (_positions_last, 1) if how.positions_last else (_positions_first, len(how.axes) + 1)
+    if config.groups == 1:
+        out = product(windows, kernels)
     else:
-        images = np.split(windows, groups, len(places))
-        out = np.concatenate([_product(i, k) for i, k in zip(images, np.split(kernels, groups))], -1)
-    return out.reshape(*places, -1).transpose(back).astype(dtype, copy=False)
+        images = np.split(windows, config.groups, features)
+        out = np.concatenate([product(i, k) for i, k in zip(images, np.split(kernels, config.groups))], features)
+    return out.transpose(how.back).astype(dtype, copy=False)
 
 
-def _product(windows: Any, kernels: Any) -> Any:
-    """Each window times each kernel."""
+def _positions_first(windows: Any, kernels: Any) -> Any:
+    """Each window times each kernel: images, positions, the kernels' features."""
     flat = kernels.reshape(len(kernels), -1)
-    return windows.reshape(-1, flat.shape[1]) @ flat.T
+    return (windows.reshape(-1, flat.shape[1]) @ flat.T).reshape(*windows.shape[: kernels.ndim - 1], -1)
 
 
-def _reduction(function: Callable[..., Any], neutral: Callable[[np.dtype], Any]) -> Callable[..., Any]:
+def _positions_last(windows: Any, kernels: Any) -> Any:
+    """Each kernel times each window: images, the kernels' features, positions."""
+    flat, positions = kernels.reshape(len(kernels), -1), windows.shape[kernels.ndim :]
+    out = flat @ windows.reshape(len(windows), flat.shape[1], -1)
+    return out.reshape(len(windows), len(kernels), *positions)
+
+
+#: Up to so many elements of a window are combined one after the other, each for all windows at once.
+_FEW = 32
+
+
+def _elements(views: Any, ndim: int) -> list[Any]:
+    """The elements of windows, which are the last axes but the first ``ndim``: each for all windows."""
+    return [views[(..., *place)] for place in np.ndindex(views.shape[ndim:])]
+
+
+def _reduction(function: np.ufunc, neutral: Callable[[np.dtype], Any]) -> Callable[..., Any]:
     def run(x: Any, *, window: Any) -> Any:
         axes = window.axes(x.shape)
         if x.dtype.kind != "f" or x.dtype.itemsize < 4 or any(a.out == 0 for a in axes):
             raise NotEquivalent
-        return function(_views(x, axes, neutral(x.dtype)), axis=tuple(range(x.ndim, 2 * x.ndim)))
+        views = _views(x, axes, neutral(x.dtype))
+        if math.prod(a.window for a in axes) > _FEW:
+            return function.reduce(views, axis=tuple(range(x.ndim, 2 * x.ndim)))
+        first, *others = _elements(views, x.ndim)
+        found = np.array(first)
+        for each in others:
+            function(found, each, out=found)
+        return found
 
     return run
 
 
 RULES.update({
-    "window_sum": _reduction(np.sum, lambda dtype: dtype.type(0)),
-    "window_max": _reduction(np.max, lambda dtype: dtype.type(-np.inf)),
-    "window_min": _reduction(np.min, lambda dtype: dtype.type(np.inf)),
+    "window_sum": _reduction(np.add, lambda dtype: dtype.type(0)),
+    "window_max": _reduction(np.maximum, lambda dtype: dtype.type(-np.inf)),
+    "window_min": _reduction(np.minimum, lambda dtype: dtype.type(np.inf)),
 })  # fmt: skip
 
 
-def _position(function: Callable[..., Any], neutral: float) -> Callable[..., Any]:
+def _position(better: np.ufunc, function: np.ufunc, neutral: float) -> Callable[..., Any]:
+    """
+    Args:
+        better: whether an element is to be chosen rather than an earlier one.
+        function: the one of two elements that is chosen.
+        neutral: the element that never is.
+    """
+
     def run(x: Any, *, window: Any) -> list[Any]:
         axes = window.axes(x.shape)
         if x.dtype.kind != "f" or any(a.out == 0 for a in axes) or not np.all(np.isfinite(x)):
             raise NotEquivalent  # XLA has rules for several NaNs, and for padding beside equal elements
-        views = _views(x, axes, x.dtype.type(neutral))
-        flat = views.reshape(*[a.out for a in axes], math.prod(a.window for a in axes))
-        chosen = np.asarray(function(flat, -1))
-        found = np.take_along_axis(flat, chosen[..., None], -1)[..., 0]
+        first, *others = _elements(_views(x, axes, x.dtype.type(neutral)), x.ndim)
+        kind = np.int8 if len(others) < 128 else np.int32
+        found, chosen = np.array(first), np.zeros(first.shape, kind)
+        for i, each in enumerate(others, 1):
+            # Without a branch for each element, which takes several times as long where it is mispredicted.
+            np.maximum(chosen, better(each, found) * kind(i), out=chosen)
+            function(found, each, out=found)
         if not np.all(np.isfinite(found)):
             raise NotEquivalent  # a window of padding
         return [found, chosen.astype(np.int32)]
@@ -131,4 +181,7 @@ def _position(function: Callable[..., Any], neutral: float) -> Callable[..., Any
     return run
 
 
-RULES.update({"window_argmax": _position(np.argmax, -np.inf), "window_argmin": _position(np.argmin, np.inf)})
+RULES.update({
+    "window_argmax": _position(np.greater, np.maximum, -np.inf),
+    "window_argmin": _position(np.less, np.minimum, np.inf),
+})  # fmt: skip

@@ -149,6 +149,14 @@ FUNCTIONS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
      (RNG.normal(size=(6, 4, 3, 2)).astype(np.float32), IMAGES)),
     *[(of_windows(p), (IMAGES,)) for p in (windows.window_sum, windows.window_max, windows.window_argmax)],
     (of_windows(windows.window_argmin, padding=((1, 1), (1, 0)), strides=(1, 2)), (IMAGES,)),
+    # Convolutions whose results have more positions than their windows have elements, and fewer.
+    *[(lambda x, w, g=g: convolve(x, w, strides=(1, 2), padding=1, groups=g), (IMAGES, w))
+      for g, w in ((1, IMAGES[:, :, :3, :2]), (2, IMAGES[:, :2, :2, :3]), (1, IMAGES[:, :, :6, :5]))],
+    (fg.grad(lambda x, w: (convolve(x, w, padding=1) ** 2).sum()), (IMAGES, IMAGES[:, :, :3, :2])),
+    # Windows of more elements than are combined one after the other, and equal elements, of which the first is chosen.
+    *[(lambda x, p=p: p(x, window=windows.window_over(4, (2, 3), (7, 5))), (IMAGES,))
+      for p in (windows.window_sum, windows.window_max, windows.window_min)],
+    *[(of_windows(p), (np.round(IMAGES) + 0,)) for p in (windows.window_argmax, windows.window_argmin)],
     (lambda x: fg.scan(lambda c, row: (c * row, c + row), x[0], x, reverse=True), (X,)),
     (lambda x: fg.cond(x[0, 0] > 0, lambda v: v + 1, lambda v: v * 2, x), (X,)),
     (lambda x: fg.jit(fnp.sin)(x) + 1, (X,)),
@@ -373,6 +381,21 @@ def test_functions_of_large_float32_arrays_are_precise(function: Any, primitive:
         (found,) = numpy_backend.evaluate(fg.trace(primitive, x), [x])
     assert found.dtype == np.float32 and np.all(np.abs(found[~np.isnan(x)]) <= 1)
     np.testing.assert_allclose(found, function(x.astype(np.float64)), rtol=5 * np.finfo(np.float32).eps)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shapes", [((200, 100),) * 3, ((200, 100), (100,), ()), ((200, 1), (200, 100), (200, 100))])
+def test_selections_of_large_arrays_keep_every_bit(shapes: Any, dtype: Any) -> None:
+    """Of infinities, NaNs and zeros too, which are chosen without a branch."""
+    odd = np.array([np.inf, -np.inf, np.nan, -0.0, 1e-310, 1.5, 0.0], dtype)
+    condition, x, y = (RNG.integers(0, 7, size=s) for s in shapes)
+    arguments = condition > 3, odd[x], odd[6 - y]
+    program = fg.trace(fnp.where, *arguments)
+    assert any(e.primitive.name == "select" for e in program.equations)
+    with numpy_backend.quiet():
+        (found,) = numpy_backend.evaluate(program, list(arguments))
+    bits = np.dtype(f"i{found.itemsize}")
+    np.testing.assert_array_equal(found.view(bits), np.where(*arguments).view(bits))
 
 
 def test_the_c_version_of_erf_gives_the_same_bits() -> None:

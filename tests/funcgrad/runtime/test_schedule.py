@@ -152,7 +152,7 @@ def test_operations_of_a_window_that_is_compiled_are_not_compiled_alone(monkeypa
 def test_an_operation_that_the_compiled_program_runs_no_faster_stays_with_numpy() -> None:
     """Calling the compiled program, which is limited by memory, takes as long."""
     code = runtime.executable(fg.trace(lambda x: x + x * x, np.ones(5 * 10**4, np.float32)))
-    assert programs.CALL_COST < code.takes() < programs.CALL_COST + code.takes_within()
+    assert programs.CALL_COST < code.takes() < code.takes_compiled()
     free = runtime.executable(fg.trace(lambda x: x.reshape(2, 2), np.ones(4, np.float32)))
     assert free.takes() == 0
     for each in (code, free):
@@ -164,7 +164,7 @@ def test_operations_that_have_been_compiled_take_less(monkeypatch: pytest.Monkey
     code = runtime.executable(fg.trace(lambda x: fnp.sum(fnp.exp(x)), np.ones(10**5, np.float32)))
     before = code.takes_alone()
     monkeypatch.setattr(code, "warm", True)
-    assert code.takes_alone() == programs.CALL_COST + code.takes_within() < before
+    assert code.takes_alone() == code.takes_compiled() < before
 
 
 def test_a_window_that_a_compiled_program_runs_no_faster_is_not_compiled() -> None:
@@ -347,7 +347,7 @@ def test_values_that_numpy_refuses_change_nothing_for_others() -> None:
 def test_an_operation_that_has_run_by_numpy_for_long_is_compiled_in_the_background_first() -> None:
     code = runtime.executable(fg.trace(fnp.exp, jax.numpy.ones(10**5, np.float32)))
     x = np.ones(10**5, np.float32)
-    saves = code.takes() - programs.CALL_COST - code.takes_within()
+    saves = code.takes() - code.takes_compiled()
     once = code.compile_cost() / saves
     limit = programs.PATIENCE * once * (1 + once / programs.MANY_RUNS) * code.takes()
     runs = 0
