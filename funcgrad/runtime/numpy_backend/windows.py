@@ -122,36 +122,25 @@ def _positions_last(windows: Any, kernels: Any) -> Any:
     return out.reshape(len(windows), len(kernels), *positions)
 
 
-#: Up to so many elements of a window are combined one after the other, each for all windows at once.
-_FEW = 32
-
-
 def _elements(views: Any, ndim: int) -> list[Any]:
     """The elements of windows, which are the last axes but the first ``ndim``: each for all windows."""
     return [views[(..., *place)] for place in np.ndindex(views.shape[ndim:])]
 
 
-def _reduction(function: np.ufunc, neutral: Callable[[np.dtype], Any]) -> Callable[..., Any]:
+def _reduction(function: Callable[..., Any], neutral: Callable[[np.dtype], Any]) -> Callable[..., Any]:
     def run(x: Any, *, window: Any) -> Any:
         axes = window.axes(x.shape)
         if x.dtype.kind != "f" or x.dtype.itemsize < 4 or any(a.out == 0 for a in axes):
             raise NotEquivalent
-        views = _views(x, axes, neutral(x.dtype))
-        if math.prod(a.window for a in axes) > _FEW:
-            return function.reduce(views, axis=tuple(range(x.ndim, 2 * x.ndim)))
-        first, *others = _elements(views, x.ndim)
-        found = np.array(first)
-        for each in others:
-            function(found, each, out=found)
-        return found
+        return function(_views(x, axes, neutral(x.dtype)), axis=tuple(range(x.ndim, 2 * x.ndim)))
 
     return run
 
 
 RULES.update({
-    "window_sum": _reduction(np.add, lambda dtype: dtype.type(0)),
-    "window_max": _reduction(np.maximum, lambda dtype: dtype.type(-np.inf)),
-    "window_min": _reduction(np.minimum, lambda dtype: dtype.type(np.inf)),
+    "window_sum": _reduction(np.sum, lambda dtype: dtype.type(0)),
+    "window_max": _reduction(np.max, lambda dtype: dtype.type(-np.inf)),
+    "window_min": _reduction(np.min, lambda dtype: dtype.type(np.inf)),
 })  # fmt: skip
 
 

@@ -153,7 +153,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     *[(lambda x, w, g=g: convolve(x, w, strides=(1, 2), padding=1, groups=g), (IMAGES, w))
       for g, w in ((1, IMAGES[:, :, :3, :2]), (2, IMAGES[:, :2, :2, :3]), (1, IMAGES[:, :, :6, :5]))],
     (fg.grad(lambda x, w: (convolve(x, w, padding=1) ** 2).sum()), (IMAGES, IMAGES[:, :, :3, :2])),
-    # Windows of more elements than are combined one after the other, and equal elements, of which the first is chosen.
+    # Large windows, and equal elements, of which the first is chosen.
     *[(lambda x, p=p: p(x, window=windows.window_over(4, (2, 3), (7, 5))), (IMAGES,))
       for p in (windows.window_sum, windows.window_max, windows.window_min)],
     *[(of_windows(p), (np.round(IMAGES) + 0,)) for p in (windows.window_argmax, windows.window_argmin)],
