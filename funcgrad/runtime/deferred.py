@@ -143,7 +143,8 @@ class Settings:
         by_numpy: whether small operations that are not compiled yet run by NumPy.
         patience: what compiling a window must have been able to save so far, before it is compiled, as a multiple of
             the estimated compile time.
-        behind: how much the program does from then on, until the compiled program is used, in the same unit.
+        behind: how much the program does from then on, until the compiled program is used, in the same unit; less when
+            it has just started.
         beside: the compile time of which half is free, in milliseconds: of a shorter one more, of a longer one less. A
             spare core compiles beside the program, which loses little in a short time.
         warmup: the number of occurrences of a window that run one by one at least, so that the first ones round alike.
@@ -158,7 +159,7 @@ class Settings:
         self.by_numpy = True
         # Compiling slows the program down, and is slowed down by it: most on a single core. A program that waits for
         # the compiler stands still for many steps, so it goes on for long enough.
-        self.patience, self.behind, self.beside = (1.0, 2.5, 1000.0) if cores() > 1 else (1.5, 4.0, 0.0)
+        self.patience, self.behind, self.beside = (0.5, 2.5, 1000.0) if cores() > 1 else (1.5, 4.0, 0.0)
         self.warmup = 3
 
 

@@ -21,6 +21,9 @@ LAST = 4000
 RECORDED = 0.03
 #: The unamortized milliseconds at which windows wait for twice as many occurrences.
 DOUBLES = 4000.0
+#: A program that stands still until the compiler has finished is noticed the more, the longer it has run: the fraction
+#: of ``settings.behind`` that it goes on for at its start, and the milliseconds after which half of the rest is added.
+AT_START, STARTS = 0.4, 5000.0
 
 
 class Unamortized:
@@ -76,7 +79,8 @@ class Timeline:
         Args:
             cost: the milliseconds of compiling.
         """
-        self.idle = max(self.now, self.idle) + settings.behind * cost
+        lasting = self.now / (self.now + STARTS)
+        self.idle = max(self.now, self.idle) + settings.behind * (AT_START + (1 - AT_START) * lasting) * cost
         return self.idle
 
 
