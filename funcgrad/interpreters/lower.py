@@ -21,6 +21,7 @@ from funcgrad.core.errors import file_and_line
 from funcgrad.core.ir import ArrayType, Equation, Program, Var, kept_with_program, set_view
 from funcgrad.core.primitive import Primitive
 from funcgrad.interpreters.hlo_templates import Recipe, Step
+from funcgrad.interpreters.vectors import vectorized
 from funcgrad.primitives.contraction import worth_turning
 from funcgrad.primitives.markers import alike_p, anywhere_on
 
@@ -231,6 +232,8 @@ class _Emitter:
         """Emits all equations at the current insertion point; returns the values of the outputs."""
         if self.native:
             program = native.rewritten(program)
+        if self.platforms == ("cpu",):
+            program = vectorized(program)
         values: dict[Var, Any] = dict(zip(program.inputs, arguments, strict=True))
         literals: dict[tuple, Any] = {}
 
