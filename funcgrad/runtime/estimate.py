@@ -12,6 +12,7 @@ All times are milliseconds. ``python -m benchmarks.compile_times`` compares them
 from __future__ import annotations
 
 from funcgrad.core.ir import Atom, Equation, Literal, Program, Var, kept_with_program
+from funcgrad.interpreters.vectors import suits
 
 #: The compile time of a program; of an equation not listed below, without its kernel; of a kernel; of an operation in
 #: it.
@@ -20,6 +21,8 @@ PROGRAM, EQUATION, KERNEL, OPERATION = 20.0, 0.3, 20.0, 0.15
 FUNCTION = 0.5
 #: The cost of merging values computed in the same kernel, per operation they depend on; and its maximum.
 JOINED, MOST_JOINED = 1.0, 50.0
+#: The cost of a function that is computed in vector registers.
+IN_VECTORS = 12.0
 
 
 #: Primitives that take longer than an equation.
@@ -28,11 +31,10 @@ _TIMES: dict[str, float] = {
 }  # fmt: skip
 #: Functions that XLA expands into many operations, and how many; also when recomputed.
 _FUNCTIONS = dict.fromkeys(
-    ("acosh", "asinh", "atanh", "cbrt", "cosh", "erf", "erfc", "exp", "exp2", "expm1", "log", "log1p", "logistic",
-     "pow", "sinh", "tanh"),
+    ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp2",
+     "expm1", "log", "log1p", "logistic", "pow", "sin", "sinh", "tan", "tanh"),
     3.0,
 )  # fmt: skip
-_FUNCTIONS |= dict.fromkeys(("acos", "asin", "atan", "atan2", "cos", "sin", "tan"), 40.0)
 _FUNCTIONS |= dict.fromkeys(
     ("bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "digamma", "erf_inv", "lgamma", "ndtri", "polygamma"), 60.0
 )
@@ -62,6 +64,8 @@ def equation_cost(equation: Equation) -> float:
     """The cost of one equation."""
     name = equation.primitive.name
     inner = sum([compile_cost(p) - PROGRAM for p in equation.programs()]) if equation.params else 0.0
+    if suits(equation):
+        inner += IN_VECTORS
     return _TIMES.get(name, EQUATION * _FUNCTIONS.get(name, 1.0)) + inner
 
 

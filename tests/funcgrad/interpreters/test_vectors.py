@@ -11,7 +11,14 @@ import pytest
 import funcgrad as fg
 from funcgrad import numpy as fnp
 from funcgrad.core import dtypes
+from funcgrad.interpreters import vectors
 from funcgrad.interpreters.vectors import vectorized
+
+
+@pytest.fixture(autouse=True)
+def for_few_elements(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "LEAST", 12)
+
 
 X = np.linspace(-3, 3, 12).astype(np.float32).reshape(3, 4)
 
@@ -53,6 +60,10 @@ def test_results_are_the_rounded_exact_values(dtype: Any) -> None:
     found = np.asarray(fg.jit(fnp.sin)(x))
     assert found.dtype == dtype
     np.testing.assert_array_equal(found, np.sin(x.astype(np.float64)).astype(dtype))
+
+
+def test_small_arrays_stay() -> None:
+    assert names(fnp.sin, X[:2]) == ["sin"]
 
 
 def test_loops_use_vectors() -> None:
