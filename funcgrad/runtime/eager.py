@@ -19,7 +19,7 @@ from funcgrad.runtime.compiled import compiled
 from funcgrad.runtime.constants import copied, scalar
 from funcgrad.runtime.deferred import Deferred, local, ready, record, record_all
 from funcgrad.runtime.process import process
-from funcgrad.runtime.programs import BY_ITSELF, CALL_COST, Executable, executable, one_cpu
+from funcgrad.runtime.programs import Executable, executable, one_cpu
 
 try:
     # Not public: whether JAX traces nothing here.
@@ -212,7 +212,7 @@ class Stepwise(Executable):
     __slots__ = ()
 
     def takes_alone(self) -> float:
-        return min(self.takes(), CALL_COST * len(self.program) + BY_ITSELF * self.takes_within())
+        return min(self.takes(), self.takes_compiled(len(self.program)))
 
     def now(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> list[Any]:
         program = self.program

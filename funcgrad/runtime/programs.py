@@ -208,9 +208,9 @@ class Executable:
             return NUMPY_COST + self.takes()
         return self.takes_compiled()
 
-    def takes_compiled(self) -> float:
-        """The estimated run time of the compiled program by itself in milliseconds."""
-        return CALL_COST + BY_ITSELF * self.takes_within()
+    def takes_compiled(self, calls: int = 1) -> float:
+        """The estimated run time of the compiled program by itself, or in so many programs, in milliseconds."""
+        return CALL_COST * calls + BY_ITSELF * self.takes_within()
 
     def takes_within(self) -> float:
         """The estimated run time as part of a compiled window in milliseconds."""

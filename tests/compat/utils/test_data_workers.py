@@ -157,8 +157,10 @@ def test_epochs_leave_no_objects_behind() -> None:
     assert state() == before
 
 
+# A shell's background jobs ignore the interrupt, and so does what they start.
 _PROGRAM = """
-import os, sys, time
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import torch
 from torch.utils.data import DataLoader
 
