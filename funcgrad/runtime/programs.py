@@ -25,7 +25,7 @@ from funcgrad.runtime.constants import adopted, copied, scalar
 from funcgrad.runtime.deferred import Deferred, catch_up, let_go, local, set_put, settings, value_of
 from funcgrad.runtime.estimate import compile_cost, equations_cost
 from funcgrad.runtime.numpy_backend.aligned import is_aligned
-from funcgrad.runtime.options import compiler_options, cores
+from funcgrad.runtime.options import ASYNCHRONOUS, compiler_options
 from funcgrad.runtime.process import process, refuse
 
 #: A program runs by NumPy for this multiple of the runs after which its compile time is saved, as estimated. Its window
@@ -39,7 +39,7 @@ AHEAD = 0.5
 #: The milliseconds of calling a compiled program and reading its result.
 CALL_COST = 0.03
 #: The milliseconds until Python, which has waited for a compiled program, goes on: another thread runs the program.
-WAKE_COST = 0.1 if cores() > 1 else 0.0
+WAKE_COST = 0.1 if ASYNCHRONOUS else 0.0
 #: The milliseconds of running a program by NumPy, without its equations.
 NUMPY_COST = 0.0015
 #: The milliseconds for each argument and result.
