@@ -7,9 +7,7 @@ takes a third of the time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-import numpy as np
+from collections.abc import Sequence
 
 from funcgrad.core import dtypes
 from funcgrad.core.ir import Atom, Equation, Program, Var, kept_with_program
@@ -17,11 +15,11 @@ from funcgrad.core.primitive import Primitive
 from funcgrad.primitives.trigonometric_lowering import LOWERINGS
 
 #: The primitives that XLA fuses with operations before them, and whose results have the elements in other places.
-_MOVES = frozenset(("broadcast", "concatenate", "dynamic_slice", "gather", "pad", "reverse", "slice", "transpose"))
+MOVES = frozenset(("broadcast", "concatenate", "dynamic_slice", "gather", "pad", "reverse", "slice", "transpose"))
 
 #: For so many elements the time to compile is saved within some hundred runs.
 LEAST = 2**13
-_DTYPES = frozenset(map(np.dtype, (dtypes.bfloat16, np.float16, np.float32)))
+_DTYPES = frozenset(dtypes.FLOATING) - {dtypes.float64}
 
 _primitives: dict[Primitive, Primitive] = {}
 
@@ -59,12 +57,12 @@ def vectorized(program: Program) -> Program:
     return Program(program.inputs, program.constants, equations, program.outputs, program.name)
 
 
-def _moved(equations: Iterable[Equation]) -> set[Atom]:
+def _moved(equations: Sequence[Equation]) -> set[Atom]:
     """The values of which XLA may compute elements in other places, or several times."""
     moved: set[Atom] = set()
-    for e in reversed(list(equations)):
+    for e in reversed(equations):
         fused = e.primitive.elementwise or e.primitive.name == "reshape"
-        moves = e.primitive.name in _MOVES or (fused and not moved.isdisjoint(e.outputs))
+        moves = e.primitive.name in MOVES or (fused and not moved.isdisjoint(e.outputs))
         size = e.outputs[0].type.size if e.primitive.elementwise else 0
         moved.update(a for a in e.inputs if type(a) is Var and (moves or a.type.size < size))
     return moved

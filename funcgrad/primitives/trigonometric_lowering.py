@@ -23,7 +23,7 @@ from numpy.polynomial import Chebyshev, Polynomial
 #: The bits of a part: a product with a float32 number, which has 24, fits into the 53 of float64. The parts reach as
 #: far as the largest number's exponent, 128, and the bits that are lost near a multiple of a quarter turn.
 _PART, _BITS = 29, 200
-#: 1 / (2 pi), in units of 2**-_BITS.
+#: 1 / (2 pi), to more digits than these bits have.
 _TURNS_IN_A_RADIAN = Fraction(
     "0.15915494309189533576888376337251436203445964574045644874766734405889679763422653509011380276625308595607284272675"
 )
@@ -145,7 +145,7 @@ def _acos(x: Any) -> Any:
     return _atan2(_other_leg(x), x)
 
 
-def in_float64(compute: Callable[..., Any]) -> Callable[..., Any]:
+def _in_float64(compute: Callable[..., Any]) -> Callable[..., Any]:
     """The lowering for shorter numbers by a function of float64."""
 
     def lower(*xs: Any) -> Any:
@@ -157,11 +157,11 @@ def in_float64(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 #: The lowerings by primitive.
 LOWERINGS: dict[str, Callable[..., Any]] = {
-    "sin": in_float64(_sin),
-    "cos": in_float64(_cos),
-    "tan": in_float64(_tan),
-    "asin": in_float64(_asin),
-    "acos": in_float64(_acos),
-    "atan": in_float64(_atan),
-    "atan2": in_float64(_atan2),
+    "sin": _in_float64(_sin),
+    "cos": _in_float64(_cos),
+    "tan": _in_float64(_tan),
+    "asin": _in_float64(_asin),
+    "acos": _in_float64(_acos),
+    "atan": _in_float64(_atan),
+    "atan2": _in_float64(_atan2),
 }

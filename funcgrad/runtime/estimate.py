@@ -12,7 +12,7 @@ All times are milliseconds. ``python -m benchmarks.compile_times`` compares them
 from __future__ import annotations
 
 from funcgrad.core.ir import Atom, Equation, Literal, Program, Var, kept_with_program
-from funcgrad.interpreters.vectors import suits
+from funcgrad.interpreters.vectors import MOVES, suits
 
 #: The compile time of a program; of an equation not listed below, without its kernel; of a kernel; of an operation in
 #: it.
@@ -54,9 +54,7 @@ _TIMES |= dict.fromkeys(
 
 #: The primitives, besides elementwise ones, that XLA fuses into their users; and the primitives that it fuses their
 #: operands into.
-_MOVES = frozenset(
-    ("broadcast", "reshape", "slice", "transpose", "reverse", "pad", "concatenate", "iota", "gather", "dynamic_slice")
-)
+_MOVES = MOVES | {"reshape", "iota"}
 _REDUCES = frozenset(("sum", "prod", "reduce_max", "reduce_min", "all", "any"))
 
 
