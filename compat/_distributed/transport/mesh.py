@@ -100,6 +100,7 @@ class _Peer:
         socket: the connection.
         sending: the lock for sending.
         gone: why it is unreachable, if it is.
+        ended: whether all has been read that it sent before its connection ended.
         left: whether it announced its end.
         why: the exception that it ended with, or, if it left, the end of another process that it had noticed, if
             announced.
@@ -109,6 +110,7 @@ class _Peer:
         self.rank, self.socket, self.about = rank, connection, about
         self.sending = threading.Lock()
         self.gone: str | None = None
+        self.ended = threading.Event()
         self.left, self.why = False, ""
         self.header = bytearray(_HEADER.size)
         self.view = memoryview(self.header)
@@ -190,7 +192,9 @@ class Mesh:
             except TimeoutError:
                 error = f"{peer} has taken no bytes for {patience:g} seconds"
             except OSError as failure:
-                error = _ended(peer, failure)
+                # What it sent before its end may name the cause.
+                peer.ended.wait(_ACCOUNT)
+                error = peer.gone or _ended(peer, failure)
         self._lose(peer, error)
         raise DistBackendError(error)
 
@@ -303,6 +307,7 @@ class Mesh:
         self._lose(peer, _ended(peer, error))
         if half is not None:
             half.finish(peer.gone)
+        peer.ended.set()
 
     # ---------------------------------------------------------------- the reader
 
