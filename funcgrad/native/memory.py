@@ -14,7 +14,7 @@ needed:
 - An arena is extended by at least 64 MiB. All but the first consist of heaps of that size, which glibc unmaps when they
   become empty and could be mapped again without this. Blocks that are larger are mapped by themselves in the second
   arena whatever the settings, as by default: steps with arrays of 120 MB take 1.2 to 2 times as long as with one arena,
-  and two thirds of the memory.
+  and two thirds of the memory. So XLA is told to make its blocks smaller (``funcgrad/runtime/options.py``).
 
 ``FUNCGRAD_MALLOC=system`` in the environment leaves the allocator alone, and so does any of glibc's own settings there.
 """

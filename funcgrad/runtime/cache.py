@@ -38,6 +38,8 @@ _DIGEST = 32
 WORTH_KEEPING = 0.1
 #: A process is idle if in so many seconds its threads worked for at most this share of them.
 INTERVAL, IDLE = 0.5, 0.05
+#: XLA's errors for programs that it cannot serialize: those that sort, and those with several temporary buffers.
+NOT_SERIALIZABLE = "UNIMPLEMENTED", "Multiple temp buffer allocations"
 #: How many programs may wait to be written; beyond it the oldest is written immediately.
 MOST_WAITING = 32
 #: The seconds that writing may take at exit: then the rest is left out.
@@ -144,7 +146,7 @@ class Writer:
             try:
                 write()
             except Exception as error:
-                if "UNIMPLEMENTED" in str(error):  # XLA cannot serialize every program, such as those that sort
+                if any(reason in str(error) for reason in NOT_SERIALIZABLE):
                     return
                 warnings.warn(f"a compiled program is not kept for the next process: {error}", RuntimeWarning, 2)
 

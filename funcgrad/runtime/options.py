@@ -10,10 +10,14 @@ adds is mostly the unrolling of loops that XLA has vectorized already.
 By default XLA also omits roundings to bfloat16 and float16 where it can, so a result would depend on whether operations
 are compiled one by one or together. Here both give the same bits.
 
-JAX runs CPU programs in another thread, concurrently with Python. On one core that has no benefit, and on two hardly
-any, since programs compute on both: there a program runs in the calling thread. Python then does not wait for another
-thread to wake up, and blocks of more than 64 MiB are not mapped again at each run, as in threads that allocate from
-another arena (``funcgrad/native/memory.py``): a GPT of width 128 takes 44 ms a step instead of 44 to 69.
+JAX runs CPU programs in another thread, concurrently with Python. On a single core that has no benefit: there a program
+runs in the calling thread, which halves the time of a small one. On two cores an MLP with Adam takes 1.2 times as long
+that way.
+
+XLA allocates a program's temporary memory as one block, and the C library maps blocks of more than 64 MiB anew at each
+run in threads that allocate from its second arena (``funcgrad/native/memory.py``): a step of a GPT of width 128, whose
+block has 64.5 MiB, took 44 to 69 ms, depending on the thread. The C library keeps several smaller blocks: 44 ms. XLA
+cannot serialize a program with several, so one that takes long to compile has a single block, and is kept on disk.
 """
 
 from __future__ import annotations
@@ -29,10 +33,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-#: The number of cores up to which programs run in the calling thread.
-FEW_CORES = 2
-
-if cores() <= FEW_CORES and "JAX_CPU_ENABLE_ASYNC_DISPATCH" not in os.environ:
+if cores() == 1 and "JAX_CPU_ENABLE_ASYNC_DISPATCH" not in os.environ:
     jax.config.update("jax_cpu_enable_async_dispatch", False)
 #: Whether programs run in another thread than the caller's.
 ASYNCHRONOUS = bool(jax.config.read("jax_cpu_enable_async_dispatch"))
@@ -41,13 +42,19 @@ ASYNCHRONOUS = bool(jax.config.read("jax_cpu_enable_async_dispatch"))
 VECTOR_WIDTH = 512
 #: LLVM's optimization level.
 OPTIMIZATION_LEVEL = 1
+#: The bytes of a block of temporary memory. An array that is larger has a block of its own.
+TEMPORARY_BLOCK = 48 * 2**20
+#: The estimated milliseconds of compiling beyond which a program has a single block.
+LONG = 10_000.0
 
 
 @cache
-def compiler_options() -> dict[str, int | bool]:
-    """Options for ``jax.jit``."""
+def compiler_options(long: bool = False) -> dict[str, int | bool]:
+    """Options for ``jax.jit``; ``long``: the program takes longer than ``LONG`` to compile."""
     options: dict[str, int | bool] = {"xla_allow_excess_precision": False}
     if jax.default_backend() == "cpu":
         options["xla_cpu_prefer_vector_width"] = VECTOR_WIDTH
         options["xla_backend_optimization_level"] = OPTIMIZATION_LEVEL
+        if not long:
+            options["xla_multiheap_size_constraint_per_heap"] = TEMPORARY_BLOCK
     return options

@@ -3,10 +3,16 @@
 import os
 import subprocess
 import sys
+from typing import Any
+from unittest.mock import Mock
 
+import jax
 import pytest
 
-from funcgrad.runtime import memory
+import funcgrad as fg
+import funcgrad.numpy as fnp
+from funcgrad import runtime
+from funcgrad.runtime import cache, memory, programs
 
 PROGRAM = """
 import resource
@@ -45,3 +51,30 @@ def page_faults(**environment: str) -> int:
 def test_a_step_faults_in_no_pages_again():
     assert page_faults() < 500
     assert page_faults(FUNCGRAD_MALLOC="system") > 5000
+
+
+def many_arrays(x: Any) -> Any:
+    parts = [fnp.tanh(x[i:] @ x[i:].T) for i in range(24)]  # 4 MiB each, and all are needed
+    return sum(fnp.mean(p * p.T) for p in parts)
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="memory of the CPU")
+def test_temporary_memory_is_divided_into_blocks_unless_compiling_takes_long(
+    monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    def blocks() -> str:
+        x = fnp.ones((1024, 64))
+        made = runtime.executable(fg.trace(many_arrays, x)).run.lower(x).compile()
+        try:
+            made.runtime_executable().serialize()
+        except jax.errors.JaxRuntimeError as error:  # what XLA says of them is the sign that there are several
+            writer = cache.Writer(Mock(side_effect=error))
+            writer.add("program")
+            writer.finish()
+            return "several"
+        return "one"
+
+    assert blocks() == "several"
+    monkeypatch.setattr(programs, "LONG", 1.0)
+    assert blocks() == "one"
+    assert not recwarn.list

@@ -250,7 +250,7 @@ def test_windows_used_last_are_kept() -> None:
 
 
 def test_a_compiled_window_costs_more_if_python_waits_for_its_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(windows, "WAKE_COST", 0.125)  # it is 0 on few cores
+    monkeypatch.setattr(windows, "WAKE_COST", 0.125)  # it is 0 on one core
     sin, cos = executable(fnp.sin), executable(fnp.cos)
     windows.clear()
     first: Any = runtime.record(cos, [runtime.record(sin, [START])])

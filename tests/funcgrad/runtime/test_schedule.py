@@ -243,7 +243,7 @@ def test_insist_compiles_light_windows_after_three_runs() -> None:
 
 
 def test_insist_does_not_compile_windows_for_which_python_would_wait_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(windows, "WAKE_COST", 0.125)  # it is 0 on few cores
+    monkeypatch.setattr(windows, "WAKE_COST", 0.125)  # it is 0 on one core
     code = runtime.executable(fg.trace(fnp.exp, X))
     for _ in range(12):
         runtime.to_numpy(runtime.record(code, [runtime.record(code, [jax.numpy.asarray(X)])]))
