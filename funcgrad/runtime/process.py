@@ -2,7 +2,8 @@
 
 XLA cannot be interrupted while it compiles, and other threads may be running when Python exits. Up to Python 3.13 a
 thread that tries to take the GIL then is unwound (``pthread_exit``), on which C++ aborts the process; and the
-destructors of C++ static objects free what a thread inside XLA uses. So, if there are other threads at exit:
+destructors of C++ static objects free what a thread inside XLA uses, which may still run a program. So, if there are
+other threads at exit:
 
 - the exiting thread takes the runtime's locks and keeps them. A thread that waits for one blocks forever; the owner of
   one has ``GRACE`` seconds to finish, and blocks when it releases it;
@@ -180,7 +181,8 @@ class _Printed:
 def _end() -> None:
     """Called at process exit."""
     me = process.ending = threading.get_ident()
-    if all(thread == me for thread in sys._current_frames()):
+    alone = all(thread == me for thread in sys._current_frames())
+    if alone and not backends_are_initialized():
         return
     until = time.monotonic() + GRACE
     for lock in list(_locks):
@@ -191,7 +193,8 @@ def _end() -> None:
     survives = _survive()
     if survives:
         park()
-    time.sleep(PRINTED)
+    if not alone:
+        time.sleep(PRINTED)
     _keep_backends()
     if not survives:
         for wait in _waits:

@@ -103,6 +103,27 @@ PROGRAMS: dict[str, tuple[str, int, str]] = {
         1,
         "its own",
     ),
+    "in XLA's threads only": (
+        """
+        import funcgrad as fg, funcgrad.numpy as fnp
+
+        def layers(x, w):
+            for _ in range(60):
+                x = fnp.tanh(x @ w)
+            return x
+
+        x, w = fnp.ones((256, 256)), fnp.ones((256, 256)) / 256
+        program = fg.trace(layers, x, w)
+        from funcgrad.runtime import executable
+        run = executable(program).run
+        run.lower(x, w).compile()
+        for _ in range(4):
+            run(x, w)
+        sys.exit(6)
+        """,
+        6,
+        "",
+    ),
     "holding": (
         """
         from funcgrad.runtime.deferred import lock
