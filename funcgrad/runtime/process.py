@@ -3,7 +3,7 @@
 XLA cannot be interrupted while it compiles, and other threads may be running when Python exits. Up to Python 3.13 a
 thread that tries to take the GIL then is unwound (``pthread_exit``), on which C++ aborts the process; and the
 destructors of C++ static objects free what a thread inside XLA uses, which may still run a program. So, if there are
-other threads at exit:
+other threads at exit, Python's or XLA's:
 
 - the exiting thread takes the runtime's locks and keeps them. A thread that waits for one blocks forever; the owner of
   one has ``GRACE`` seconds to finish, and blocks when it releases it;

@@ -25,7 +25,7 @@ def test_a_process_that_leaves_after_another_s_end_tells_it() -> None:
         assert not peer.left and _ended(peer, None).endswith("has ended with KeyError: 1")
 
 
-def test_sending_to_a_process_that_has_left_waits_for_its_last_messages() -> None:
+def test_sending_to_a_process_that_has_left_waits_for_its_last_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     store = dist.HashStore()
     with ThreadPoolExecutor() as pool:
         joined = [pool.submit(Mesh, store, rank, 2, 60.0, dict) for rank in range(2)]
@@ -36,7 +36,7 @@ def test_sending_to_a_process_that_has_left_waits_for_its_last_messages() -> Non
         time.sleep(0.3)
         control(*message)
 
-    mesh._control = late  # type: ignore[method-assign]
+    monkeypatch.setattr(mesh, "_control", late)
     other.abort([0, 1], 5, 1, "the cause")
     other.close()
     try:

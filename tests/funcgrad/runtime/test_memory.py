@@ -1,5 +1,6 @@
 """Settings of the C library's allocator: what a step frees serves the next one."""
 
+import inspect
 import os
 import subprocess
 import sys
@@ -14,25 +15,30 @@ import funcgrad.numpy as fnp
 from funcgrad import runtime
 from funcgrad.runtime import cache, memory, programs
 
-PROGRAM = """
-import resource
 
-import funcgrad as fg
-import funcgrad.numpy as fnp
-
-
-@fg.jit
-def step(x):
+def many_arrays(x: Any) -> Any:
     parts = [fnp.tanh(x[i:] @ x[i:].T) for i in range(24)]  # 4 MiB each, and all are needed
-
     return sum(fnp.mean(p * p.T) for p in parts)
 
 
+PROGRAM = f"""
+import resource
+from typing import Any
+
+import funcgrad as fg
+import funcgrad.numpy as fnp
+from funcgrad import runtime
+
+
+{inspect.getsource(many_arrays)}
+
 x = fnp.ones((1024, 64)) / 64
+run = runtime.executable(fg.trace(many_arrays, x)).run
 faults = []
 for _ in range(12):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    step(x).block_until_ready()
+    [mean] = run(x)
+    mean.block_until_ready()
     faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 print(min(faults))
 """
@@ -51,11 +57,6 @@ def page_faults(**environment: str) -> int:
 def test_a_step_faults_in_no_pages_again():
     assert page_faults() < 500
     assert page_faults(FUNCGRAD_MALLOC="system") > 5000
-
-
-def many_arrays(x: Any) -> Any:
-    parts = [fnp.tanh(x[i:] @ x[i:].T) for i in range(24)]  # 4 MiB each, and all are needed
-    return sum(fnp.mean(p * p.T) for p in parts)
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="memory of the CPU")

@@ -106,6 +106,7 @@ PROGRAMS: dict[str, tuple[str, int, str]] = {
     "in XLA's threads only": (
         """
         import funcgrad as fg, funcgrad.numpy as fnp
+        from funcgrad.runtime import executable
 
         def layers(x, w):
             for _ in range(60):
@@ -113,9 +114,7 @@ PROGRAMS: dict[str, tuple[str, int, str]] = {
             return x
 
         x, w = fnp.ones((256, 256)), fnp.ones((256, 256)) / 256
-        program = fg.trace(layers, x, w)
-        from funcgrad.runtime import executable
-        run = executable(program).run
+        run = executable(fg.trace(layers, x, w)).run
         run.lower(x, w).compile()
         for _ in range(4):
             run(x, w)
