@@ -14,7 +14,7 @@ export PYTHON
 export NO_MKDOCS_2_WARNING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs docs-build docs-check docs-deploy docs-outputs bench parity ecosystem checkouts objects names clean
+.PHONY: help demo test test-newer lint format docs docs-build docs-check docs-deploy docs-outputs bench parity ecosystem checkouts objects names clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -28,6 +28,9 @@ demo: $(VENV)/.has-demo ## train a digits classifier through each API; pictures 
 
 test: $(VENV)/.has-test ## run the tests, pages and docstrings included
 	$(bin)/python -m pytest -n $(WORKERS) $(ARGS)
+
+test-newer: ## test what depends on JAX's internals, with PYTHON=/path/to/a/newer/python and its newest JAX
+	$(MAKE) VENV=$(VENV)-newer test ARGS='$(sort $(wildcard tests/funcgrad/interpreters tests/funcgrad/runtime tests/funcgrad/parallel tests/funcgrad/test_*.py tests/compat/core/autograd tests/compat/devices))'
 
 lint: $(VENV)/.has-dev ## formatting, lint, types, who imports whom
 	$(bin)/ruff format --check .

@@ -7,6 +7,7 @@ recipe. Operations are named after the primitive and located at the user's line.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,15 +30,16 @@ try:
     import jax.extend.core
     from jax.interpreters import mlir
     from jaxlib.mlir import ir
-    from jaxlib.mlir.dialects import func
+    from jaxlib.mlir.dialects import func, sdy
 
     _lower_fun, _ir_constant, _dtype_to_ir_type = mlir.lower_fun, mlir.ir_constant, mlir.dtype_to_ir_type
     _register_lowering, _new_primitive = mlir.register_lowering, jax.extend.core.Primitive
-    _new_function = cast(Any, func.FuncOp)
+    _new_function, _sharding_group = cast(Any, func.FuncOp), sdy.sharding_group
 except (ImportError, AttributeError) as missing:
     raise ImportError(
         f"funcgrad lowers programs through jax.extend.core, jax.interpreters.mlir and jaxlib.mlir. In JAX "
-        f"{jax.__version__}, which is installed, a part that it needs is not there: {missing}. JAX 0.10 has it."
+        f"{jax.__version__}, which is installed, a part that it needs is not there: {missing}. JAX 0.10 to 0.12 have "
+        "all of them."
     ) from missing
 
 try:
@@ -147,7 +149,7 @@ def _a_sharding(program: Program) -> NamedSharding | None:
 
 @kept_with_program
 def _partly_divided(program: Program) -> bool:
-    """Whether the compiler partitions computations inside a ``shard_map``; XLA then fails for ``shard_alike``."""
+    """Whether the compiler partitions computations inside a ``shard_map``; XLA then fails for groups of shardings."""
     for equation in program.equations:
         params = equation.params
         if equation.primitive.name == "shard_map" and len(params["axes"]) < len(params["mesh"].axis_names):
@@ -211,7 +213,7 @@ class _Emitter:
         resizable: recipes by primitive, dtypes, ranks and the parameters that are not sizes.
         locations: MLIR's locations, by primitive and source.
         types: MLIR's types, by ours.
-        alike: whether ``shard_alike`` may be emitted.
+        alike: whether groups of shardings may be emitted.
         native: whether native kernels may be called.
     """
 
@@ -249,17 +251,23 @@ class _Emitter:
             kind = (equation.primitive, *[a.type for a in equation.inputs], *equation.params.items())
             recipe = self.recipes.get(kind)
             if recipe is None:
-                if equation.primitive is alike_p and not self.alike:
-                    values[equation.outputs[0]] = operands[0]
+                if equation.primitive is alike_p:
+                    values[equation.outputs[0]] = self.grouped(operands)
                     continue
                 if equation.primitive.name == "call":
                     values.update(zip(equation.outputs, self.program(equation.params["program"], operands)))
                     continue
-                recipe = self.recipe(equation)
-                if equation.primitive is not alike_p:  # each has a separate group
-                    self.recipes[kind] = recipe
+                recipe = self.recipes[kind] = self.recipe(equation)
             values.update(zip(equation.outputs, recipe.emit(operands, self.location(equation))))
         return [values[a] if isinstance(a, Var) else constant(a) for a in program.outputs]
+
+    def grouped(self, operands: Sequence[Any]) -> Any:
+        """The first of values that get the same sharding."""
+        if self.alike:
+            group = next(_groups)
+            for operand in operands:
+                _sharding_group(operand, group)
+        return operands[0]
 
     def recipe(self, equation: Equation) -> Recipe:
         """The recipe for an equation, created for the first one of its kind."""
@@ -339,7 +347,8 @@ class _Emitter:
 
 
 def _emit(context: Any, *arguments: Any, program: Program) -> Sequence[Any]:
-    return _Emitter(context, not _partly_divided(program)).program(program, arguments)
+    alike = jax.config.values.get("jax_use_shardy_partitioner", True) and not _partly_divided(program)
+    return _Emitter(context, alike).program(program, arguments)
 
 
 # Not cacheable: JAX would emit the program twice, as a function and inlined.

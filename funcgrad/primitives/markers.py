@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any, NoReturn
 
 from jax import lax
-from jax.experimental.shard_alike import shard_alike
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec, Sharding
 
 from funcgrad.core.errors import DerivativeLostError
@@ -103,11 +102,12 @@ def _alike_batch(size: int, operands: Sequence[Any], dims: Sequence[int | None])
     return alike_p(x, moved(like, of_like, dim)), dim
 
 
-# The first operand, with the sharding of the second one.
+# The first operand, with the sharding of the second one. Within a whole program it is lowered to a group of shardings
+# (``funcgrad/interpreters/lower.py``).
 alike_p = Primitive(
     "alike",
     infer=lambda x, like: x,
-    lower=lambda x, like: shard_alike(x, like)[0],
+    lower=lambda x, like: x,
     transpose=(lambda ct, x, like: alike_p(ct, like), None),
     batch=_alike_batch,
 )

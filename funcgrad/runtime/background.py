@@ -33,12 +33,16 @@ def compile_soon(what: Any, job: Callable[[], None]) -> None:
     if _nobody_compiles():
         return
     with _change:
+        if _thread is None:
+            thread = threading.Thread(target=_compile_all, name="funcgrad-compiler", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # since Python 3.12 for functions that run at the interpreter's end
+                return
+            _thread = thread
         _waiting.append((what, job))
         if len(_waiting) > MOST_WAITING:
             _waiting.popleft()
-        if _thread is None:
-            _thread = threading.Thread(target=_compile_all, name="funcgrad-compiler", daemon=True)
-            _thread.start()
         _change.notify_all()
 
 

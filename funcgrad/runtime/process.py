@@ -215,6 +215,10 @@ def _survive() -> bool:
     at_exit(flush, None, None)
     if sys.version_info >= (3, 14):
         return True  # threads are no longer unwound
+    # A thread that is unwound may find Python's state gone, which Python reports on the C library's stderr.
+    with suppress(OSError, ValueError, AttributeError):
+        c.fopen.restype = ctypes.c_void_p
+        ctypes.c_void_p.in_dll(c, "stderr").value = c.fopen(os.devnull.encode(), b"w")
     # Called by C++, or by the C library, when a thread is unwound in a noexcept function.
     try:
         set_terminate = ctypes.CDLL("libstdc++.so.6")._ZSt13set_terminatePFvvE

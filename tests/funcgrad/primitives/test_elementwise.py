@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -217,7 +218,13 @@ def broadcastable(draw: Any, count: int) -> list[tuple[int, ...]]:
     return shapes
 
 
-def derivable(row: Row) -> list[np.dtype]:
+def derivable(name: str) -> list[np.dtype]:
+    row = TABLE[name]
+    if name in ("max", "min") and jax.__version_info__ >= (
+        0,
+        12,
+    ):  # JAX no longer differentiates those of complex numbers
+        row = row._replace(takes=ORDERED)
     order = [dtypes.float64, dtypes.complex128, dtypes.float32, dtypes.complex64, dtypes.bfloat16, dtypes.float16]
     return [d for d in order if d in row.takes] or list(row.takes)
 
@@ -227,7 +234,7 @@ def derivable(row: Row) -> list[np.dtype]:
 @examples(2)
 def test_against_jax(name: str, data: Any) -> None:
     row = TABLE[name]
-    dtype = data.draw(st.sampled_from(derivable(row)))
+    dtype = data.draw(st.sampled_from(derivable(name)))
     shapes = data.draw(broadcastable(len(row.domains)))
     check(case(name, dtype, shapes), data.draw(st.integers(0, 99)))
 
@@ -262,7 +269,7 @@ def test_other_dtypes_are_refused(name: str) -> None:
 @pytest.mark.parametrize("name", ["add", "div", "maximum", "sin", "erf", "complex_abs", "clamp"])
 def test_operation_by_operation(name: str) -> None:
     name = getattr(p, name).name
-    dtype = derivable(TABLE[name])[-1]
+    dtype = derivable(name)[-1]
     check_eager(case(name, dtype, [(2, 3), (3,), ()][: len(TABLE[name].domains)]))
 
 
