@@ -15,7 +15,7 @@ from compat import _module_errors as _naming
 from compat._core.tensor import array_type as _array_type
 from compat._core.dispatch import dispatcher as _dispatcher  # before what it sees is published
 from compat import _threads
-from compat._core.config import flags as _switches
+from compat._core.config import flags as _switches, precision as _precision
 from compat.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
 from compat._core.types.device import device
 from compat._core.types.dtype import dtype, finfo, get_default_dtype, iinfo, set_default_dtype

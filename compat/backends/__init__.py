@@ -1,6 +1,7 @@
 """``torch.backends``: settings and queries of PyTorch's backend libraries.
 
-All computations use XLA: settings are stored, so that they can be read back, and ignored.
+All computations use XLA: settings are stored, so that they can be read back, and ignored, except the precision of
+float32 products and convolutions on accelerators.
 
 Example:
     >>> torch.backends.cudnn.benchmark = True
@@ -9,6 +10,7 @@ Example:
 """
 
 from compat.backends import cpu, cuda, cudnn, mkl, mkldnn, mps, nnpack, openmp, opt_einsum
+from compat.backends._settings import precision, set_properties
 
-fp32_precision = "none"
 __all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum"]
+set_properties(__name__, fp32_precision=precision("generic"))

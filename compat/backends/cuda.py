@@ -1,4 +1,4 @@
-"""``torch.backends.cuda``: unavailable; its settings are stored."""
+"""``torch.backends.cuda``: the precision of products has an effect on GPUs, other settings are stored."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from contextlib import contextmanager
 from typing import Any
 
 from compat._absent import answering
+from compat._core.config.precision import allow_products_tf32, products_allow_tf32
 from compat._core.types.errors import warn
 from compat._operators.nn.attention_backends import allowed
-from compat.backends._settings import Settings
+from compat.backends._settings import effective, precision, settings
 
 is_built = answering("is_built", lambda: False, "there is no code for GPUs")
-matmul = Settings(
-    allow_tf32=True,
+matmul = settings(
+    {
+        "allow_tf32": effective(products_allow_tf32, allow_products_tf32),
+        "fp32_precision": precision("cuda", "matmul"),
+    },
     allow_fp16_reduced_precision_reduction=True,
     allow_bf16_reduced_precision_reduction=True,
     allow_fp16_accumulation=False,
-    fp32_precision="none",
 )
 
 

@@ -20,6 +20,7 @@ from funcgrad import native
 from funcgrad.core.caching import Cache, Group, memoized
 from funcgrad.core.errors import file_and_line
 from funcgrad.core.ir import ArrayType, Equation, Program, Var, kept_with_program, set_view
+from funcgrad.core.precision import of_products
 from funcgrad.core.primitive import Primitive
 from funcgrad.interpreters.hlo_templates import Recipe, Step
 from funcgrad.interpreters.vectors import vectorized
@@ -187,8 +188,11 @@ _SIZE_FREE: dict[str, frozenset[str]] = {
 # Sizes for which one of these is lowered to more than that operation.
 _UNLESS: dict[str, Callable[..., bool]] = {"dot": worth_turning}
 
-# Resizable recipes as the text of functions, by platform and key; text, since an MLIR operation belongs to its module's
-# context.
+# The numbers of groups of values with the same sharding, unique in a module.
+_groups = itertools.count()
+
+# Resizable recipes as the text of functions, by platform, precision and key; text, since an MLIR operation belongs to
+# its module's context.
 _texts: Cache[tuple, str] = Cache(Group("recipes", 1024))
 
 
@@ -292,16 +296,17 @@ class _Emitter:
         """
         primitive, params = equation.primitive, equation.params
         key = (primitive, *[(t.dtype, t.ndim) for t in types], *[p for p in params.items() if p[0] not in sizes])
+        outlives = (self.platforms, jax.config.jax_default_matmul_precision, of_products(), key)  # type: ignore[attr-defined]
         recipe = self.resizable.get(key)
         if recipe is None:
-            text = _texts.get((self.platforms, key)) or _texts.again((self.platforms, key))
+            text = _texts.get(outlives) or _texts.again(outlives)
             function = ir.Operation.parse(text) if text else self.function(primitive, types, params)
             recipe = Recipe.of(function)
             if not recipe.has_sizes_in_types_only():
                 return recipe
             self.resizable[key] = recipe
             if not text:
-                _texts[self.platforms, key] = str(function.get_asm(print_generic_op_form=True))
+                _texts[outlives] = str(function.get_asm(print_generic_op_form=True))
         return recipe.resized([self.type(v.type) for v in equation.outputs])
 
     def function(self, primitive: Primitive, types: Sequence[ArrayType], params: dict[str, Any]) -> Any:

@@ -6,7 +6,8 @@ Names, arguments and results are those of ``jax.lax``; all of it can be differen
 operands must have one dtype, and equal ranks unless they are scalars. A Python number takes the dtype of the array
 operands, if representable. Axes may be negative. Invalid dtypes raise a ``TypeError``, invalid shapes a ``ValueError``.
 
-``precision`` is ignored: products have the highest precision. ``preferred_element_type`` is the dtype of products and
+``precision`` is ignored: products have the precision of the process, by default the highest, else that of
+``jax_default_matmul_precision`` in JAX's configuration. ``preferred_element_type`` is the dtype of products and
 sums. ``with_sharding_constraint`` requests a sharding.
 """
 

@@ -41,7 +41,7 @@ def dot_general(
     Args:
         lhs, rhs: arrays; promoted if dtypes differ.
         dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``, axes of equal sizes.
-        precision: ignored: products have the highest precision.
+        precision: ignored: the precision is that of the process, by default the highest.
         preferred_element_type: the dtype of products, sums and the result.
 
     Returns:

@@ -47,7 +47,7 @@ def einsum(
         subscripts: such as ``"ij,jk->ik"``; or, as in NumPy, operands and lists of ints in turn.
         operands: an array or number for each part between commas, with an axis for each letter.
         optimize: opt_einsum's strategy for the order of products.
-        precision: ignored: products have the highest precision.
+        precision: ignored: the precision is that of the process, by default the highest.
         preferred_element_type: the dtype of products, sums and the result.
 
     Returns:

@@ -28,7 +28,7 @@ def matmul(x: Any, y: Any, /, *, precision: Any = None, preferred_element_type: 
     Args:
         x, y: arrays of any dtype, of at least one axis; the last axis of ``x`` has the size of the last but one, or
             only, axis of ``y``.
-        precision: ignored: products are of the highest precision.
+        precision: ignored: the precision is that of the process, by default the highest.
         preferred_element_type: the dtype of products, sums and the result.
 
     Returns:
@@ -52,7 +52,7 @@ def dot(x: Any, y: Any, /, *, precision: Any = None, preferred_element_type: Any
 
     Args:
         x, y: arrays or numbers of any dtype.
-        precision: ignored: products are of the highest precision.
+        precision: ignored: the precision is that of the process, by default the highest.
         preferred_element_type: the dtype of products, sums and the result.
 
     Returns:
@@ -82,7 +82,7 @@ def tensordot(x: Any, y: Any, /, axes: Any = 2, *, precision: Any = None, prefer
     Args:
         x, y: arrays of any dtype, as long as each other along each pair of axes.
         axes: a number of axes, the last of ``x`` and the first of ``y``; or a pair of sequences of axes.
-        precision: ignored: products are of the highest precision.
+        precision: ignored: the precision is that of the process, by default the highest.
         preferred_element_type: the dtype of products, sums and the result.
 
     Returns:
@@ -117,7 +117,7 @@ def inner(x: Any, y: Any, /, *, precision: Any = None, preferred_element_type: A
 
     Args:
         x, y: arrays of any dtype, with last axes of one length; or numbers, which multiply.
-        precision: ignored: products are of the highest precision.
+        precision: ignored: the precision is that of the process, by default the highest.
         preferred_element_type: the dtype of products, sums and the result.
 
     Returns:
@@ -162,7 +162,7 @@ def vdot(x: Any, y: Any, /, *, precision: Any = None, preferred_element_type: An
 
     Args:
         x, y: arrays or numbers of any dtype, with equal numbers of elements; they are flattened.
-        precision: ignored: products are of the highest precision.
+        precision: ignored: the precision is that of the process, by default the highest.
         preferred_element_type: the dtype of products, sums and the result.
 
     Returns:

@@ -13,6 +13,7 @@ from jax import lax
 from funcgrad.core import dtypes
 from funcgrad.core.errors import explained, here
 from funcgrad.core.ir import ArrayType
+from funcgrad.core.precision import of_products
 from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import cast
@@ -49,7 +50,7 @@ def _lower(x: Any, y: Any, *, contract: Both, batch: Both) -> Any:
 
 
 def _product(x: Any, y: Any, *, contract: Both, batch: Both) -> Any:
-    return lax.dot_general(x, y, (contract, batch), precision=lax.Precision.HIGHEST)
+    return lax.dot_general(x, y, (contract, batch), precision=of_products())
 
 
 #: Row strides in bytes for which reading the columns of a transposed operand is slow: the elements compete for few
@@ -154,7 +155,7 @@ def _infer_single(x: ArrayType, y: ArrayType, *, contract: Both, batch: Both) ->
 
 
 def _lower_single(x: Any, y: Any, *, contract: Both, batch: Both) -> Any:
-    return lax.dot_general(x, y, (contract, batch), precision=lax.Precision.HIGHEST, preferred_element_type=np.float32)
+    return lax.dot_general(x, y, (contract, batch), precision=of_products(), preferred_element_type=np.float32)
 
 
 def _transpose_single_x(ct: Any, x: ArrayType, y: Any, **axes: Both) -> Any:

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from jax import lax
 
 from funcgrad.core.ir import ArrayType
+from funcgrad.core.precision import of_convolutions
 from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import convolution_cpu
@@ -120,7 +121,7 @@ def _by_xla(x: Any, w: Any, *, config: Config) -> Any:
         config.rhs_dilation,
         lax.ConvDimensionNumbers(*config.layout),
         feature_group_count=config.groups,
-        precision=lax.Precision.HIGHEST,
+        precision=of_convolutions(),
     )
 
 

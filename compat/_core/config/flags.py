@@ -1,4 +1,4 @@
-"""Flags of the process: determinism, precision of products, the default device, repeated warnings."""
+"""Flags of the process: determinism, denormal numbers, the default device, repeated warnings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from compat._core.tensor.registry import function
 from compat._core.types.device import CPU, available, set_default
 from compat._core.types.dtype import FLOATING, INTEGER, iinfo
 from compat._core.types.dtype import dtype as Dtype
-from compat._core.types.errors import Once, warn, wrong_argument
+from compat._core.types.errors import Once, wrong_argument
 from funcgrad import runtime
 
 
@@ -20,7 +20,6 @@ class _Switches:
     fill = True
     #: Whether windows were compiled in the background before determinism was requested; None while it is not.
     background: bool | None = None
-    precision = "highest"
 
 
 _switches = _Switches()
@@ -127,34 +126,7 @@ def unset_value(dtype: Dtype) -> Any:
     return iinfo(dtype).max if dtype.category == INTEGER else True
 
 
-# ---------------------------------------------------------------- precision
-
-
-@function("torch.set_float32_matmul_precision")
-def set_float32_matmul_precision(precision: str, /) -> None:
-    """Sets the precision of products of float32 matrices; on the CPU it is always float32.
-
-    Args:
-        precision: ``"highest"``, ``"high"`` or ``"medium"``; another name gives a warning and is ignored.
-
-    Raises:
-        RuntimeError: if it is not a string.
-    """
-    if not isinstance(precision, str):
-        raise RuntimeError(f"set_float32_matmul_precision expects a str, but got {type(precision).__name__}")
-    if precision not in ("highest", "high", "medium"):
-        warn(
-            f"{precision} is not one of 'highest', 'high', or 'medium'; the current"
-            "setFloat32MatmulPrecision call has no effect."
-        )
-        return
-    _switches.precision = precision
-
-
-@function("torch.get_float32_matmul_precision")
-def get_float32_matmul_precision() -> str:
-    """The precision set by ``set_float32_matmul_precision``."""
-    return _switches.precision
+# ---------------------------------------------------------------- denormal numbers
 
 
 @function("torch.set_flush_denormal")
