@@ -5,12 +5,51 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from funcgrad.core.ir import ArrayType, Atom, Equation, Literal, Program, Var
 from funcgrad.core.passes import common_subexpressions, dead_code
 from funcgrad.interpreters.staging import stage
 from funcgrad.primitives.shape import reshape, slice_
+
+
+class Numbers:
+    """The numbers of a window, packed into one vector per dtype, which are arguments of its program.
+
+    Attributes:
+        types: per number, which vector and the index in it.
+        any: whether there are any numbers.
+        vectors: the number of vectors.
+    """
+
+    __slots__ = ("types", "any", "vectors", "_picks", "_last", "_placed")
+
+    def __init__(self, dtypes: Sequence[np.dtype]):
+        counts: dict[np.dtype, int] = {}
+        self.types: list[tuple[np.dtype, int]] = []
+        for dtype in dtypes:
+            counts[dtype] = counts.get(dtype, 0) + 1
+            self.types.append((dtype, counts[dtype] - 1))
+        self.any = bool(dtypes)
+        self.vectors = len(counts)
+        self._picks = [(d, [i for i, e in enumerate(dtypes) if e == d]) for d in counts]
+        self._last: list[bytes] | None = None
+        self._placed: list[Any] = []
+
+    def packed(self, numbers: Sequence[Any]) -> list[np.ndarray]:
+        """The vectors."""
+        if len(self._picks) == 1:
+            return [np.array(numbers, self._picks[0][0])]
+        return [np.array([numbers[i] for i in places], dtype) for dtype, places in self._picks]
+
+    def on(self, place: Any, numbers: Sequence[Any]) -> list[Any]:
+        """The vectors on a device; they are copied there only if they differ from the last ones."""
+        vectors = self.packed(numbers)
+        contents = [v.tobytes() for v in vectors]
+        if contents != self._last:
+            self._last, self._placed = contents, jax.device_put(vectors, place)
+        return self._placed
 
 
 class _Composer:

@@ -26,6 +26,8 @@ _MOST_BYTES = 65536
 #: The ids of cached buffers. Tensors that start from the same constant are unrelated, so a window treats each
 #: occurrence of a shared buffer as a separate input.
 shared: set[int] = set()
+#: The keys of cached buffers by their ids.
+_keys: dict[int, tuple] = {}
 
 
 def _weight(buffer: Any) -> int:
@@ -34,7 +36,9 @@ def _weight(buffer: Any) -> int:
 
 
 def _forget(buffers: Iterable[Any]) -> None:
-    shared.difference_update(map(id, buffers))
+    for buffer in buffers:
+        shared.discard(id(buffer))
+        _keys.pop(id(buffer), None)
 
 
 _kept: Cache[tuple, Any] = Cache(Group("constants", 8192, _weight, _forget))
@@ -115,13 +119,29 @@ def table(key: tuple, make: Callable[[], np.ndarray]) -> Any:
             array = make()
         found = made = copied(array)
         if array.nbytes <= _MOST_BYTES:
-            shared.add(id(made))
-            found = _kept.setdefault(key, made)
-            if found is not made:  # another thread was faster; the id may be reused
-                shared.discard(id(made))
+            found = _keep(key, made)
         elif local.hold is not None:
             local.hold.from_table(found)
     return found
+
+
+def _keep(key: tuple, made: Any) -> Any:
+    """The cached buffer of a key, which is now the given one if there was none."""
+    shared.add(id(made))
+    _keys[id(made)] = key
+    found = _kept.setdefault(key, made)
+    if found is not made:  # another thread was faster; the id may be reused
+        _forget([made])
+    return found
+
+
+def constant_on(buffer: Any, device: Any) -> Any:
+    """A cached buffer's copy on a device, which is cached too."""
+    key = (device, _keys[id(buffer)])
+    found = _kept.get(key)
+    if found is None:
+        found = _kept.again(key)
+    return _keep(key, jax.device_put(buffer, device, may_alias=False)) if found is None else found
 
 
 def scalar(value: Any, dtype: np.dtype) -> Any:

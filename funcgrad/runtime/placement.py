@@ -17,6 +17,7 @@ from typing import Any
 import jax
 
 from funcgrad.core.tracing import JaxArray
+from funcgrad.runtime.constants import constant_on, is_constant
 from funcgrad.runtime.deferred import Deferred, Operation, flush_all, local, ready
 from funcgrad.runtime.programs import from_numpy, to_numpy
 
@@ -187,8 +188,13 @@ def _places(buffers: Sequence[Any], known: dict[int, frozenset[Any] | None]) -> 
 
 
 def put_on(buffer: Any, device: Any) -> Any:
-    """A new buffer committed to a device; during a capture it is unchanged, and moves when it runs."""
-    return buffer if device is None or local.hold is not None else moved(buffer, device)
+    """A buffer committed to a device: a new one, except for a constant; during a capture any other one is unchanged,
+    and moves when it runs."""
+    if device is None:
+        return buffer
+    if is_constant(buffer):
+        return constant_on(buffer, device)
+    return buffer if local.hold is not None else moved(buffer, device)
 
 
 def synchronize(device: Any) -> None:

@@ -64,6 +64,12 @@ class Executable:
 
     Calling it takes one buffer (or typed NumPy scalar) per input and returns a list of buffers.
 
+    Args:
+        program: the program.
+        numbers: how many of its inputs, the last ones, are Python numbers.
+        donate: inputs whose buffers the results may reuse.
+        compiles: the estimated compile time in milliseconds, if it is known.
+
     Attributes:
         cost: the estimated compile time of its equations in milliseconds, without recomputation.
         donate: inputs whose buffers are donated.
@@ -80,16 +86,19 @@ class Executable:
     """
 
     __slots__ = (
-        "_program", "cost", "donate", "_run", "buffers", "numbers", "results", "warm", "spent", "requested", "_takes",
-        "_limit", "_numpy", "steps", "windows", "__weakref__",
+        "_program", "_compiles", "cost", "donate", "_run", "buffers", "numbers", "results", "warm", "spent",
+        "requested", "_takes", "_limit", "_numpy", "steps", "windows", "__weakref__",
     )  # fmt: skip
 
-    def __init__(self, program: Program, numbers: int = 0, donate: Sequence[int] = ()):
+    def __init__(
+        self, program: Program, numbers: int = 0, donate: Sequence[int] = (), compiles: float | None = None
+    ) -> None:
         self._program: Program | None = program
         program.untrack()
         buffers = len(program.inputs) - numbers
         numbered = [v.type.dtype for v in program.inputs[buffers:]]
         self._begin(buffers, numbered, len(program.outputs), equations_cost(program), tuple(donate))
+        self._compiles = compiles
 
     def _begin(
         self, buffers: int, numbers: Sequence[np.dtype], results: int, cost: float, donate: tuple[int, ...] = ()
@@ -101,6 +110,7 @@ class Executable:
         self.donate = donate
         self._run: Cache[None, Any] | None = None
         self.warm = False
+        self._compiles = None
         self.spent = 0.0
         self.requested = False
         self._takes, self._limit = -1.0, math.nan
@@ -194,7 +204,9 @@ class Executable:
 
     def compile_cost(self) -> float:
         """The estimated compile time in milliseconds."""
-        return compile_cost(self.program)
+        if self._compiles is None:
+            self._compiles = compile_cost(self.program)
+        return self._compiles
 
     def takes(self) -> float:
         """The estimated run time by NumPy in milliseconds; infinite if it has no rule."""

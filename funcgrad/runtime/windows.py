@@ -27,7 +27,6 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import jax
-import numpy as np
 
 from funcgrad.core.caching import Cache
 from funcgrad.core.collector import uncollected
@@ -37,7 +36,7 @@ from funcgrad.core.tracing import state
 from funcgrad.interpreters.batch_dimensions import unmerged
 from funcgrad.runtime import numpy_backend, report
 from funcgrad.runtime.background import compile_soon, finish
-from funcgrad.runtime.compose import compose
+from funcgrad.runtime.compose import Numbers, compose
 from funcgrad.runtime.deferred import Deferred, Operation, Queue, lock, queues, set_runner, settings
 from funcgrad.runtime.donation import pairs
 from funcgrad.runtime.estimate import PROGRAM
@@ -104,12 +103,13 @@ class Window:
         donated: the inputs whose buffers the compiled program reuses.
         bytes_out, bytes_reused: the sizes of the compiled program's results, and of the donated buffers.
         shardings: the shardings that its inputs were committed to at its first occurrence; empty if none was.
+        place: the sharding of one device that all committed inputs had; None if there was none.
     """
 
     __slots__ = (
         "codes", "wires", "live", "seen", "saves", "adopted", "awaited", "age", "made", "failed", "_least", "_cost",
         "_takes", "_whole", "_earliest", "_composed", "run", "outputs", "donated", "spread", "numbers", "bytes_out",
-        "bytes_reused", "shardings", "__weakref__",
+        "bytes_reused", "shardings", "place", "__weakref__",
     )  # fmt: skip
 
     def __init__(self, recording: Recording, live: tuple[bool, ...], awaited: bool = False):
@@ -132,8 +132,12 @@ class Window:
         self.spread: Callable[[Any], Any] | None = None
         self.donated: tuple[int, ...] = ()
         self.bytes_out = self.bytes_reused = 0
-        self.shardings = shardings(recording.inputs) if several() else []
         self.numbers = Numbers([d for code in self.codes for d in code.numbers])
+        self.shardings = shardings(recording.inputs) if several() else []
+        places = {where for where in self.shardings if where is not None}
+        self.place = places.pop() if len(places) == 1 and all(len(p.device_set) == 1 for p in places) else None
+        if self.place is not None:
+            self.shardings += [self.place] * self.numbers.vectors
 
     # ---------------------------------------------------------------- one by one
 
@@ -176,10 +180,13 @@ class Window:
         for i in self.donated:
             if _refs(inputs[i]) > _UNHELD:  # referenced this time
                 inputs[i] = inputs[i].copy()
+        in_pieces = run.__class__ is Pieces
         if self.numbers.any:
-            inputs = [*inputs, *self.numbers.packed(recording.numbers)]
+            numbers = recording.numbers
+            placed = not in_pieces and self.place is not None
+            inputs = [*inputs, *(self.numbers.on(self.place, numbers) if placed else self.numbers.packed(numbers))]
         try:
-            if run.__class__ is Pieces:
+            if in_pieces:
                 recording.box.append(Progress(run, inputs))
                 recording.found()
             else:
@@ -207,7 +214,7 @@ class Window:
             free: the inputs that have no other references.
         """
         composed, self._composed = self._composed or self._compose(), None
-        program, places, late, ends, _ = composed
+        program, places, late, ends, cost = composed
         if len(ends) > 1:
             run: Executable | Pieces
             run = in_pieces = Pieces(late, self.numbers.vectors, free, ends)
@@ -216,7 +223,7 @@ class Window:
             ties = pairs(program, free)
             program, places = _reordered(program, places, [place for _, place in ties])
             self.donated = tuple([i for i, _ in ties])
-            run = Executable(program, 0, self.donated)
+            run = Executable(program, 0, self.donated, cost)
         self.bytes_out = sum(atom.type.nbytes for atom in program.outputs)
         self.bytes_reused = sum(program.inputs[i].type.nbytes for i in self.donated)
         if places != list(range(len(places))):
@@ -350,34 +357,6 @@ def _reordered(program: Program, places: list[int], first: Sequence[int]) -> tup
     return Program(
         program.inputs, program.constants, program.equations, outputs, program.name
     ), [moved[i] for i in places]  # fmt: skip
-
-
-class Numbers:
-    """The numbers of a window, packed into one vector per dtype, which are arguments of its program.
-
-    Attributes:
-        types: per number, which vector and the index in it.
-        any: whether there are any numbers.
-        vectors: the number of vectors.
-    """
-
-    __slots__ = ("types", "any", "vectors", "_picks")
-
-    def __init__(self, dtypes: Sequence[np.dtype]):
-        counts: dict[np.dtype, int] = {}
-        self.types: list[tuple[np.dtype, int]] = []
-        for dtype in dtypes:
-            counts[dtype] = counts.get(dtype, 0) + 1
-            self.types.append((dtype, counts[dtype] - 1))
-        self.any = bool(dtypes)
-        self.vectors = len(counts)
-        self._picks = [(d, [i for i, e in enumerate(dtypes) if e == d]) for d in counts]
-
-    def packed(self, numbers: Sequence[Any]) -> list[np.ndarray]:
-        """The vectors."""
-        if len(self._picks) == 1:
-            return [np.array(numbers, self._picks[0][0])]
-        return [np.array([numbers[i] for i in places], dtype) for dtype, places in self._picks]
 
 
 # ---------------------------------------------------------------- the cache

@@ -2,6 +2,7 @@
 
 import io
 import pickle
+from unittest import mock
 
 import jax
 import pytest
@@ -86,6 +87,41 @@ for _ in range(12):
         optimizer.step()
         losses.append(loss)
     assert losses[0].item() == losses[1].item() and [str(t.device) for t in losses] == ["cpu", "xla:3"]
+
+# ---------------------------------------------------------------- what does not change is copied to a device once
+
+
+def step():
+    optimizers[1].zero_grad()
+    loss = F.mse_loss(there(moved_inputs), moved_targets)
+    loss.backward()
+    optimizers[1].step()
+    return loss
+
+
+moved_inputs, moved_targets = inputs.to("xla:3"), targets.to("xla:3")
+compiled = torch.compile(step)
+for run in (step, compiled):
+    for _ in range(12):
+        run().item()
+        torch.runtime.synchronize()
+    with mock.patch.object(jax, "device_put", wraps=jax.device_put) as put:
+        for _ in range(3):
+            run().item()
+    assert not put.called, "the gradient of the loss, the learning rate"
+    assert all(held_by(p) == {devices[3]} for p in there.parameters())
+assert torch.ones(2, device="xla:3")._storage_.buffer is torch.ones(2, device="xla:3")._storage_.buffer
+assert torch.ones(2, device="xla:3").add_(1).tolist() == [2, 2] and torch.ones(2, device="xla:3").tolist() == [1, 1]
+p = torch.zeros(2, device="xla:3", requires_grad=True)
+descent = torch.optim.SGD([p], lr=1)
+for i in range(30):
+    descent.param_groups[0]["lr"] = 2.0 ** -(i % 3)
+    descent.zero_grad()
+    p.sum().backward()
+    descent.step()
+    torch.runtime.synchronize()
+assert p.tolist() == [-10 * 1.75] * 2, "a number that changes is copied again"
+
 before = [id(p) for p in there.parameters()]
 assert [id(p) for p in there.to("xla:1").parameters()] == before, "so an optimizer made before goes on"
 assert all(held_by(p) == held_by(p.grad) == {devices[1]} for p in there.parameters())
