@@ -53,10 +53,7 @@ def _torch(compile: Callable[[Any], Compile] = lambda torch: as_it_is) -> Callab
     def begin(workload: Workload, size: Any, start: Path | None) -> Training:
         import torch
 
-        training = workload.build(torch, size, compile(torch))
-        if torch.cuda.is_available():
-            training.move("cuda")
-        return training
+        return _placed(torch, workload.build(torch, size, compile(torch)))
 
     return begin
 
@@ -64,16 +61,21 @@ def _torch(compile: Callable[[Any], Compile] = lambda torch: as_it_is) -> Callab
 def _compat(workload: Workload, size: Any, start: Path | None) -> Training:
     import compat
 
-    return workload.build(compat, size, as_it_is)
+    return _placed(compat, workload.build(compat, size, as_it_is))
 
 
 def _compat_compile(workload: Workload, size: Any, start: Path | None) -> Training:
     import compat
 
-    if not hasattr(compat, "compile"):
-        raise Absent("there is no compat.compile")
-    training = workload.build(compat, size, as_it_is)
+    training = _compat(workload, size, start)
     training.step = compat.compile(training.step)
+    return training
+
+
+def _placed(torch: Any, training: Training) -> Training:
+    """A training program on the GPU, if the framework has one."""
+    if torch.cuda.is_available():
+        training.move("cuda")
     return training
 
 
@@ -92,6 +94,7 @@ CONTESTANTS = {
         Contestant("compat", "compat as it comes", "compat", _compat),
         Contestant("compat-eager", "compat, each operation at once", "compat", _compat, {"COMPAT_EAGER": "1"}),
         Contestant("compat.compile", "compat, the step compiled", "compat", _compat_compile),
-        Contestant("jax", "a step by hand under jax.jit", "jax", _jax),
+        # At the precision of the others, which matters on accelerators.
+        Contestant("jax", "a step by hand under jax.jit", "jax", _jax, {"JAX_DEFAULT_MATMUL_PRECISION": "highest"}),
     )
 }

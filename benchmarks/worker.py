@@ -87,6 +87,10 @@ class RequestHandler:
                 synchronize()
         return {}
 
+    def accelerated(self) -> dict[str, Any]:
+        """Whether the program runs on an accelerator, whose runtime polls in threads of the process."""
+        return {"accelerated": self._device_memory() is not None}
+
     def memory(self) -> dict[str, Any]:
         """Bytes: this process's peak, its growth since the import, the device's peak if there is one."""
         peak = peak_memory()

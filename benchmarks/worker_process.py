@@ -103,8 +103,12 @@ class Worker:
         return answer
 
     def rest(self) -> None:
-        """Waits until the process is idle, and so background compilation is finished."""
-        wait_until_idle(self._process.pid)
+        """Waits until the process is idle, and so background compilation is finished.
+
+        With an accelerator a process never is; there, ``settle`` has finished it.
+        """
+        if not self.ask("accelerated")["accelerated"]:
+            wait_until_idle(self._process.pid)
 
     def _exit_reason(self) -> str:
         status = self._process.wait()

@@ -70,8 +70,8 @@ class Start:
     @classmethod
     def of(cls, training: Training) -> Start:
         """The initial state of a training program that has not made a step yet."""
-        parameters = {name: p.detach().numpy().copy() for name, p in training.model.named_parameters()}
-        return cls(parameters, [tuple(tensor.numpy() for tensor in batch) for batch in training.batches])
+        parameters = {name: p.detach().cpu().numpy().copy() for name, p in training.model.named_parameters()}
+        return cls(parameters, [tuple(tensor.cpu().numpy() for tensor in batch) for batch in training.batches])
 
     def write(self, path: Path) -> None:
         arrays = {f"parameter/{name}": value for name, value in self.parameters.items()}
