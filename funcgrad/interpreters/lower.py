@@ -26,6 +26,7 @@ from funcgrad.interpreters.hlo_templates import Recipe, Step
 from funcgrad.interpreters.vectors import vectorized
 from funcgrad.primitives.contraction import worth_turning
 from funcgrad.primitives.markers import alike_p, anywhere_on
+from funcgrad.primitives.platforms import lowering_for
 
 try:
     import jax.extend.core
@@ -320,7 +321,7 @@ class _Emitter:
         inputs = [self.type(t) for t in types]
         function = _new_function(primitive.name, ir.FunctionType.get(inputs, []), ip=False)
         block = function.add_entry_block()
-        with ir.InsertionPoint(block):
+        with ir.InsertionPoint(block), lowering_for(self.platforms):
             results = list(_lower_fun(rule, multiple_results=primitive.multiple)(context, *block.arguments))
             func.ReturnOp(results)
         function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, [r.type for r in results]))

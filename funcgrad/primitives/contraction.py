@@ -17,6 +17,7 @@ from funcgrad.core.precision import of_products
 from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import cast
+from funcgrad.primitives.platforms import by_platform
 from funcgrad.primitives.shape import Dims, transpose
 
 #: Pairs of axes, one per operand.
@@ -46,7 +47,7 @@ def _lower(x: Any, y: Any, *, contract: Both, batch: Both) -> Any:
     product = partial(_product, contract=contract, batch=batch)
     if not worth_turning(x, y, contract, batch):
         return product(x, y)
-    return lax.platform_dependent(x, y, cpu=partial(_turned, contract=contract, batch=batch), default=product)
+    return by_platform(x, y, cpu=partial(_turned, contract=contract, batch=batch), default=product)
 
 
 def _product(x: Any, y: Any, *, contract: Both, batch: Both) -> Any:

@@ -28,6 +28,7 @@ from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import convolution_cpu
 from funcgrad.primitives.geometry import Axis, Pairs, check_window, sliding
+from funcgrad.primitives.platforms import by_platform
 from funcgrad.primitives.shape import Dims, reshape, reverse, transpose, zeros
 
 
@@ -108,7 +109,7 @@ def _lower(x: Any, w: Any, *, config: Config) -> Any:
     def on_cpu(x: Any, w: Any) -> Any:
         return convolution_cpu.lower(x, w, config.layout, tuple(config.axes(x.shape, w.shape)), config.groups)
 
-    return lax.platform_dependent(x, w, cpu=on_cpu, default=partial(_by_xla, config=config))
+    return by_platform(x, w, cpu=on_cpu, default=partial(_by_xla, config=config))
 
 
 def _by_xla(x: Any, w: Any, *, config: Config) -> Any:

@@ -189,6 +189,16 @@ def test_recipes_are_of_one_platform():
         assert f"stablehlo.{operation}" in program.trace(argument).lower(lowering_platforms=(platform,)).as_text()
 
 
+@pytest.mark.parametrize("platforms", [["cpu"], ["cuda"], ["cpu", "cuda"]])
+def test_programs_for_one_platform_have_no_conditionals(platforms):
+    image, kernel = fnp.ones((2, 3, 8, 8)), fnp.ones((4, 3, 3, 3))
+    x, y = fnp.ones((256, 256)), fnp.ones((256, 16))
+    assert contraction.worth_turning(x, y, ((0,), (0,)), ((), ()))
+    for f, operands in ((fg.nn.conv, (image, kernel)), (lambda x, y: x.T @ y, (x, y))):
+        text = jax.export.export(fg.jit(f).compiled, platforms=platforms)(*operands).mlir_module()
+        assert ("stablehlo.case" in text) == (len(platforms) > 1)
+
+
 def test_equations_that_differ_in_the_order_of_parameters_only_are_distinguished():
     """Contracting and batch axes differ only in their positions here: the products must not be confused."""
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
