@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -125,7 +125,12 @@ def moved(buffer: Any, device: Any) -> Any:
 
 def committed_to(x: Any) -> frozenset[Any] | None:
     """The devices that an array is committed to, or None."""
-    return frozenset(x.sharding.device_set) if isinstance(x, JaxArray) and x.committed else None
+    return _devices_of(x.sharding) if isinstance(x, JaxArray) and x.committed else None
+
+
+@lru_cache(256)
+def _devices_of(sharding: Any) -> frozenset[Any]:
+    return frozenset(sharding.device_set)
 
 
 def place_of(buffer: Any) -> frozenset[Any] | None:
@@ -173,18 +178,18 @@ def apart(ops: Sequence[Operation]) -> list[list[Operation]]:
     groups: dict[frozenset[Any] | None, list[Operation]] = {}
     known: dict[int, frozenset[Any] | None] = {}
     for op in ops:
-        place = next((p for p in _places(op[1], known) if p is not None), None)
+        place = None
+        for b in op[1]:
+            key = id(b)
+            if key not in known:
+                known[key] = committed_to(getattr(b, "value", None) if b.__class__ is Deferred else b)
+            place = known[key]
+            if place is not None:
+                break
         for result in op[3]:
             known[id(result)] = place
         groups.setdefault(place, []).append(op)
     return list(groups.values())
-
-
-def _places(buffers: Sequence[Any], known: dict[int, frozenset[Any] | None]) -> Iterable[frozenset[Any] | None]:
-    for b in buffers:
-        if id(b) not in known:
-            known[id(b)] = committed_to(getattr(b, "value", None) if b.__class__ is Deferred else b)
-        yield known[id(b)]
 
 
 def put_on(buffer: Any, device: Any) -> Any:

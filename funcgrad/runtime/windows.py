@@ -417,9 +417,13 @@ def _run_queue(queue: Queue, most: int | None) -> None:
         groups = apart(ops[:count]) if count > 1 and several() else []
         if len(groups) > 1:
             _run_apart(queue, groups, count)
-        elif count == 1 and not queue.whole:
+            return
+        groups.clear()  # results that only it references are not needed
+        if not count:
+            return
+        if count == 1 and not queue.whole:
             _run_one(queue)
-        elif count:
+        else:
             run_recording(queue, Recording(ops[:count]), count)
     except Entangled:
         run_entangled(queues)

@@ -112,6 +112,12 @@ for run in (step, compiled):
     assert all(held_by(p) == {devices[3]} for p in there.parameters())
 assert torch.ones(2, device="xla:3")._storage_.buffer is torch.ones(2, device="xla:3")._storage_.buffer
 assert torch.ones(2, device="xla:3").add_(1).tolist() == [2, 2] and torch.ones(2, device="xla:3").tolist() == [1, 1]
+big = torch.rand(1000, device="xla:3")
+for _ in range(12):
+    before = runtime.stats.bytes_out
+    (big.exp() + 1).tanh().sum().item()
+    torch.runtime.synchronize()
+assert runtime.stats.bytes_out - before == 4, "only the result is computed for others than the program"
 p = torch.zeros(2, device="xla:3", requires_grad=True)
 descent = torch.optim.SGD([p], lr=1)
 for i in range(30):
