@@ -18,8 +18,11 @@ import numpy as np
 GOLDEN = Path(__file__).parent / "golden"
 
 
-#: PyTorch's warnings about layouts whose interfaces may still change, and about disabled checks.
-_UNFINISHED = re.compile("is in beta state|is in prototype stage|invariant checks are implicitly disabled")
+#: PyTorch's warnings about layouts whose interfaces may still change, and about disabled checks; since 3.12 Python's
+#: about forks.
+_UNFINISHED = re.compile(
+    "is in beta state|is in prototype stage|invariant checks are implicitly disabled|is multi-threaded, use of fork"
+)
 
 
 def plain(torch: Any, value: Any) -> Any:
