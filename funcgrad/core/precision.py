@@ -35,8 +35,8 @@ def set_precision(*, products: str | None, convolutions: str | None) -> None:
     Example:
         >>> from funcgrad.core.precision import of_products, set_precision
         >>> set_precision(products="high", convolutions=None)
-        >>> of_products()
-        HIGH
+        >>> of_products().name
+        'HIGH'
         >>> set_precision(products=None, convolutions=None)
     """
     wanted = _named(products), _named(convolutions)

@@ -24,9 +24,9 @@ CUDA = ("cuda.matmul", "cudnn", "cudnn.conv", "cudnn.rnn")
 
 
 @pytest.fixture(autouse=True)
-def restored() -> Iterator[None]:
+def unset(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(precision, "_state", precision._State())
     yield
-    precision._state.__init__()  # type: ignore[misc]
     set_precision(products=None, convolutions=None)
 
 
