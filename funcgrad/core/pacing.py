@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any
 
 #: The seconds of work between two breaks, and of a break.
-TURN, BREAK = 1e-3, 3e-3
+TURN, BREAK = 1e-3, 1e-3
 #: The interpreter's switch interval, in seconds, as long as a thread is paced: for work that cannot be interrupted.
 SWITCH_INTERVAL = 1e-4
 

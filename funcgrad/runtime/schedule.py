@@ -14,6 +14,7 @@ from __future__ import annotations
 from math import inf
 
 from funcgrad.runtime.deferred import settings
+from funcgrad.runtime.options import cores
 
 #: A window is compiled at this occurrence at the latest, if that saves anything: estimates may be wrong.
 LAST = 4000
@@ -23,7 +24,7 @@ RECORDED = 0.03
 DOUBLES = 4000.0
 #: A program that stands still until the compiler has finished is noticed the more, the longer it has run: the fraction
 #: of ``settings.behind`` that it goes on for at its start, and the milliseconds after which half of the rest is added.
-AT_START, STARTS = 0.4, 5000.0
+AT_START, STARTS = 0.2 if cores() > 1 else 0.4, 5000.0
 
 
 class Unamortized:
