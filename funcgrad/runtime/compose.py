@@ -34,7 +34,7 @@ class Numbers:
         self.any = bool(dtypes)
         self.vectors = len(counts)
         self._picks = [(d, [i for i, e in enumerate(dtypes) if e == d]) for d in counts]
-        self._last: list[bytes] | None = None
+        self._last: tuple[Any, list[bytes]] | None = None
         self._placed: list[Any] = []
 
     def packed(self, numbers: Sequence[Any]) -> list[np.ndarray]:
@@ -46,9 +46,9 @@ class Numbers:
     def on(self, place: Any, numbers: Sequence[Any]) -> list[Any]:
         """The vectors on a device; they are copied there only if they differ from the last ones."""
         vectors = self.packed(numbers)
-        contents = [v.tobytes() for v in vectors]
-        if contents != self._last:
-            self._last, self._placed = contents, jax.device_put(vectors, place)
+        wanted = place, [v.tobytes() for v in vectors]
+        if wanted != self._last:
+            self._last, self._placed = wanted, jax.device_put(vectors, place)
         return self._placed
 
 

@@ -103,13 +103,13 @@ class Window:
         donated: the inputs whose buffers the compiled program reuses.
         bytes_out, bytes_reused: the sizes of the compiled program's results, and of the donated buffers.
         shardings: the shardings that its inputs were committed to at its first occurrence; empty if none was.
-        place: the sharding of one device that all committed inputs had; None if there was none.
+        anchor: an input whose device was that of all committed ones; None if there is none.
     """
 
     __slots__ = (
         "codes", "wires", "live", "seen", "saves", "adopted", "awaited", "age", "made", "failed", "_least", "_cost",
         "_takes", "_whole", "_earliest", "_composed", "run", "outputs", "donated", "spread", "numbers", "bytes_out",
-        "bytes_reused", "shardings", "place", "__weakref__",
+        "bytes_reused", "shardings", "anchor", "__weakref__",
     )  # fmt: skip
 
     def __init__(self, recording: Recording, live: tuple[bool, ...], awaited: bool = False):
@@ -135,9 +135,10 @@ class Window:
         self.numbers = Numbers([d for code in self.codes for d in code.numbers])
         self.shardings = shardings(recording.inputs) if several() else []
         places = {where for where in self.shardings if where is not None}
-        self.place = places.pop() if len(places) == 1 and all(len(p.device_set) == 1 for p in places) else None
-        if self.place is not None:
-            self.shardings += [self.place] * self.numbers.vectors
+        self.anchor: int | None = None
+        if len(places) == 1 and len((place := places.pop()).device_set) == 1:
+            self.anchor = self.shardings.index(place)
+            self.shardings += [place] * self.numbers.vectors
 
     # ---------------------------------------------------------------- one by one
 
@@ -182,9 +183,11 @@ class Window:
                 inputs[i] = inputs[i].copy()
         in_pieces = run.__class__ is Pieces
         if self.numbers.any:
-            numbers = recording.numbers
-            placed = not in_pieces and self.place is not None
-            inputs = [*inputs, *(self.numbers.on(self.place, numbers) if placed else self.numbers.packed(numbers))]
+            anchor = None if self.anchor is None or in_pieces else inputs[self.anchor]
+            if anchor is not None and anchor.committed:
+                inputs = [*inputs, *self.numbers.on(anchor.sharding, recording.numbers)]
+            else:
+                inputs = [*inputs, *self.numbers.packed(recording.numbers)]
         try:
             if in_pieces:
                 recording.box.append(Progress(run, inputs))

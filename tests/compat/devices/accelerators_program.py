@@ -127,6 +127,17 @@ for i in range(30):
     descent.step()
     torch.runtime.synchronize()
 assert p.tolist() == [-10 * 1.75] * 2, "a number that changes is copied again"
+places = ["xla:1", "cpu", "xla:2"]
+several = [torch.zeros(2, device=place, requires_grad=True) for place in places]
+for _ in range(30):
+    for q in several:
+        q.sum().backward()
+        with torch.no_grad():
+            q -= 0.5 * q.grad
+        q.grad = None
+        torch.runtime.synchronize()
+for q, place in zip(several, places):
+    assert q.tolist() == [-15, -15] and held_by(q) == {devices[torch.device(place).index or 0]}
 
 before = [id(p) for p in there.parameters()]
 assert [id(p) for p in there.to("xla:1").parameters()] == before, "so an optimizer made before goes on"
