@@ -11,7 +11,7 @@ from typing import Any
 import jax
 from jax import lax
 
-__all__ = ["of_convolutions", "of_products", "set_precision"]
+__all__ = ["configured", "of_convolutions", "of_products", "set_precision"]
 
 
 class _Setting:
@@ -63,5 +63,9 @@ def of_convolutions() -> lax.Precision | None:
 
 
 def _effective(own: lax.Precision | None) -> lax.Precision | None:
-    configured: Any = jax.config.jax_default_matmul_precision  # type: ignore[attr-defined]
-    return own if own is not None or configured is not None else lax.Precision.HIGHEST
+    return own if own is not None or configured() is not None else lax.Precision.HIGHEST
+
+
+def configured() -> Any:
+    """The setting of JAX's configuration, in this thread; None if there is none."""
+    return jax.config.jax_default_matmul_precision  # type: ignore[attr-defined]

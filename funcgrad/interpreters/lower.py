@@ -20,7 +20,7 @@ from funcgrad import native
 from funcgrad.core.caching import Cache, Group, memoized
 from funcgrad.core.errors import file_and_line
 from funcgrad.core.ir import ArrayType, Equation, Program, Var, kept_with_program, set_view
-from funcgrad.core.precision import of_products
+from funcgrad.core.precision import configured, of_products
 from funcgrad.core.primitive import Primitive
 from funcgrad.interpreters.hlo_templates import Recipe, Step
 from funcgrad.interpreters.vectors import vectorized
@@ -297,7 +297,7 @@ class _Emitter:
         """
         primitive, params = equation.primitive, equation.params
         key = (primitive, *[(t.dtype, t.ndim) for t in types], *[p for p in params.items() if p[0] not in sizes])
-        outlives = (self.platforms, jax.config.jax_default_matmul_precision, of_products(), key)  # type: ignore[attr-defined]
+        outlives = (self.platforms, configured(), of_products(), key)
         recipe = self.resizable.get(key)
         if recipe is None:
             text = _texts.get(outlives) or _texts.again(outlives)

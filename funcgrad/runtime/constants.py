@@ -23,11 +23,9 @@ except (ImportError, AttributeError):
     _put = None
 
 _MOST_BYTES = 65536
-#: The ids of cached buffers. Tensors that start from the same constant are unrelated, so a window treats each
-#: occurrence of a shared buffer as a separate input.
-shared: set[int] = set()
-#: The keys of cached buffers by their ids.
-_keys: dict[int, tuple] = {}
+#: The keys of cached buffers, by their ids. Tensors that start from the same constant are unrelated, so a window treats
+#: each occurrence of a shared buffer as a separate input.
+shared: dict[int, tuple] = {}
 
 
 def _weight(buffer: Any) -> int:
@@ -37,8 +35,7 @@ def _weight(buffer: Any) -> int:
 
 def _forget(buffers: Iterable[Any]) -> None:
     for buffer in buffers:
-        shared.discard(id(buffer))
-        _keys.pop(id(buffer), None)
+        shared.pop(id(buffer), None)
 
 
 _kept: Cache[tuple, Any] = Cache(Group("constants", 8192, _weight, _forget))
@@ -127,8 +124,7 @@ def table(key: tuple, make: Callable[[], np.ndarray]) -> Any:
 
 def _keep(key: tuple, made: Any) -> Any:
     """The cached buffer of a key, which is now the given one if there was none."""
-    shared.add(id(made))
-    _keys[id(made)] = key
+    shared[id(made)] = key
     found = _kept.setdefault(key, made)
     if found is not made:  # another thread was faster; the id may be reused
         _forget([made])
@@ -137,7 +133,7 @@ def _keep(key: tuple, made: Any) -> Any:
 
 def constant_on(buffer: Any, device: Any) -> Any:
     """A cached buffer's copy on a device, which is cached too."""
-    key = (device, _keys[id(buffer)])
+    key = (device, shared[id(buffer)])
     found = _kept.get(key)
     if found is None:
         found = _kept.again(key)

@@ -204,9 +204,7 @@ class Executable:
 
     def compile_cost(self) -> float:
         """The estimated compile time in milliseconds."""
-        if self._compiles is None:
-            self._compiles = compile_cost(self.program)
-        return self._compiles
+        return compile_cost(self.program) if self._compiles is None else self._compiles
 
     def takes(self) -> float:
         """The estimated run time by NumPy in milliseconds; infinite if it has no rule."""

@@ -20,7 +20,7 @@ typedef struct {
 static int is_shared(PyObject *value) {
   PyObject *identity = PyLong_FromVoidPtr(value);
   if (identity == NULL) return -1;
-  int found = PySet_Contains(shared, identity);
+  int found = PyDict_Contains(shared, identity);
   Py_DECREF(identity);
   return found;
 }

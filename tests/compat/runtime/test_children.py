@@ -114,7 +114,7 @@ os.waitpid(child, 0)
 def test_a_forked_child_computes(tmp_path: Path) -> None:
     """And JAX issues no warning about it; Python 3.12 does."""
     done = subprocess.run(
-        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", _FORKED],
+        [sys.executable, "-W", "ignore:This process:DeprecationWarning", "-c", _FORKED],
         capture_output=True, text=True, timeout=100, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     wanted = ["[[15.0, 0.0], [0.0, 15.0]]", "16.0", "torch.Size([2]) torch.Size([50])"]

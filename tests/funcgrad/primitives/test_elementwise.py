@@ -220,10 +220,8 @@ def broadcastable(draw: Any, count: int) -> list[tuple[int, ...]]:
 
 def derivable(name: str) -> list[np.dtype]:
     row = TABLE[name]
-    if name in ("max", "min") and jax.__version_info__ >= (
-        0,
-        12,
-    ):  # JAX no longer differentiates those of complex numbers
+    # From 0.12 on JAX does not differentiate those of complex numbers.
+    if name in ("max", "min") and jax.__version_info__ >= (0, 12):
         row = row._replace(takes=ORDERED)
     order = [dtypes.float64, dtypes.complex128, dtypes.float32, dtypes.complex64, dtypes.bfloat16, dtypes.float16]
     return [d for d in order if d in row.takes] or list(row.takes)
