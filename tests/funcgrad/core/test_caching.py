@@ -343,4 +343,4 @@ def test_freed_constants_are_not_shared() -> None:
         shared = [runtime.is_constant(b) for b in made]
         assert sum(shared) <= 8 and shared[-1]
         kept = [*constants._kept.values(), *constants._kept._old.values()]
-        assert {id(b) for b in kept} == constants.shared
+        assert {id(b) for b in kept} == set(constants.shared)
