@@ -1,18 +1,18 @@
 """Estimates XLA's compile time of a program from its equations.
 
-On a CPU XLA generates a kernel for each stored value, fused from the elementwise operations it depends on. Generating a
-kernel takes most of the time; equal kernels are generated once. A value that several kernels need is recomputed in
-each, unless that would read more memory, so there may be many more operations than equations: if all results of a chain
-of ``n`` multiplications by numbers are live, the last kernel has all ``n``, and together they have ``n * (n + 1) / 2``.
-``Fusion`` counts kernels and operations.
+Generating a kernel for each stored value takes most of the time; equal kernels are generated once. Values are
+recomputed in several kernels (``interpreters.fusion``), so there may be many more operations than equations: if all
+results of a chain of ``n`` multiplications by numbers are live, the last kernel has all ``n``, and together they have
+``n * (n + 1) / 2``. ``Fusion`` counts kernels and operations.
 
 All times are milliseconds. ``python -m benchmarks.compile_times`` compares them with measurements.
 """
 
 from __future__ import annotations
 
-from funcgrad.core.ir import Atom, Equation, Literal, Program, Var, kept_with_program
-from funcgrad.interpreters.vectors import MOVES, suits
+from funcgrad.core.ir import Atom, Equation, Literal, Program, kept_with_program
+from funcgrad.interpreters.fusion import Fused, moves, takes_in
+from funcgrad.interpreters.vectors import suits
 
 #: The compile time of a program; of an equation not listed below, without its kernel; of a kernel; of an operation in
 #: it.
@@ -51,11 +51,6 @@ _TIMES |= dict.fromkeys(("random_binomial", "random_gamma", "random_poisson"), 3
 _TIMES |= dict.fromkeys(
     ("definite_solve", "factored_determinant", "factored_solve", "inverse", "triangular_solve"), 50.0
 )
-
-#: The primitives, besides elementwise ones, that XLA fuses into their users; and the primitives that it fuses their
-#: operands into.
-_MOVES = MOVES | {"reshape", "iota"}
-_REDUCES = frozenset(("sum", "prod", "reduce_max", "reduce_min", "all", "any"))
 
 
 def equation_cost(equation: Equation) -> float:
@@ -97,25 +92,8 @@ class Fusion:
     )  # fmt: skip
 
     def __init__(self, program: Program) -> None:
-        outputs = set(program.outputs)
-        blocked, reduced, uses = _users(program)
-        blocked |= outputs
-        # An operand of a reduction that is also used otherwise, as in a softmax, is not recomputed.
-        blocked |= {a for a in reduced if uses[a] > 1}
-        #: Values that are recomputed in each kernel that reads them.
-        self._inlined: set[Var] = set()
-        shared: set[Var] = set()
-        for e in program.equations:
-            if _goes_in(e):
-                v = e.outputs[0]
-                if _unary(e):
-                    self._inlined.add(v)
-                elif v not in blocked:
-                    self._inlined.add(v)
-                    if uses.get(v, 0) > 1:
-                        shared.add(v)
-        self._inlined -= _parted(program, self._inlined, shared)
-        self._stored: set[Atom] = outputs | blocked
+        fused = Fused(program)
+        self._inlined, self._stored = fused.inlined, fused.stored
         self.begin()
 
     def begin(self) -> None:
@@ -131,17 +109,17 @@ class Fusion:
     def add(self, equation: Equation) -> None:
         """Adds an equation to the program."""
         self.equations += equation_cost(equation)
-        takes_in = _takes_in(equation)
-        inlined = [a for a in equation.inputs if a in self._inlined] if takes_in else []
+        fuses = takes_in(equation)
+        inlined = [a for a in equation.inputs if a in self._inlined] if fuses else []
         mask = 0
         for atom in inlined:
             mask |= self._masks.get(atom, 0)
         if mask and equation.primitive.name == "concatenate":
             self.equations += min(JOINED * mask.bit_count(), MOST_JOINED)
-        if equation.primitive.name not in _MOVES:
+        if not moves(equation):
             mask |= self._operation(equation)
         stored = False
-        form = self._form(equation) if takes_in else 0
+        form = self._form(equation) if fuses else 0
         for v in equation.outputs:
             if v in self._inlined:
                 self._masks[v], self._forms[v] = mask, form
@@ -149,7 +127,7 @@ class Fusion:
         if stored:
             count = mask.bit_count() + FUNCTION * (mask & self._functions).bit_count()
             self._fused += count
-            if takes_in and form not in self._kernels and (mask or equation.primitive.name != "reshape"):
+            if fuses and form not in self._kernels and (mask or equation.primitive.name != "reshape"):
                 self._kernels.add(form)
                 self.operations += count
         self.largest = max(self.largest, mask.bit_count())  # of a kernel that is not complete yet, too
@@ -179,61 +157,3 @@ class Fusion:
     def cost(self) -> float:
         """The estimated compile time."""
         return PROGRAM + self.equations + KERNEL * len(self._kernels) + OPERATION * self.operations
-
-
-def _users(program: Program) -> tuple[set[Atom], set[Atom], dict[Atom, int]]:
-    """The values read outside a fused kernel; the reduced ones; the number of readers of each."""
-    blocked: set[Atom] = set()
-    reduced: set[Atom] = set()
-    uses: dict[Atom, int] = {}
-    for e in program.equations:
-        if not _takes_in(e):
-            blocked.update(e.inputs)
-        elif not _goes_in(e):
-            reduced.update(e.inputs)
-        for a in set(e.inputs):
-            uses[a] = uses.get(a, 0) + 1
-    return blocked, reduced, uses
-
-
-def _parted(program: Program, inlined: set[Var], shared: set[Var]) -> set[Var]:
-    """The shared values that a kernel reads both directly and through another value: XLA stores them."""
-    found: set[Var] = set()
-    place: dict[Atom, int] = {v: 1 << i for i, v in enumerate(shared)}
-    values = list(shared)
-    #: For each value, the shared ones it depends on: those within its kernel, and those through another one.
-    comes: dict[Atom, int] = {}
-    within: dict[Atom, int] = {}
-    beyond: dict[Atom, int] = {}
-    for e in program.equations:
-        whole = inside = outside = 0
-        for a in e.inputs:
-            reach = comes.get(a, 0) | place.get(a, 0)
-            whole |= reach
-            if a in inlined and _takes_in(e):
-                inside |= within.get(a, 0) | place.get(a, 0)
-                outside |= beyond.get(a, 0)
-            else:
-                outside |= reach
-        both = inside & outside
-        while both:
-            low = both & -both
-            found.add(values[low.bit_length() - 1])
-            both ^= low
-        for v in e.outputs:
-            comes[v], within[v], beyond[v] = whole, inside, outside
-    return found
-
-
-def _goes_in(equation: Equation) -> bool:
-    return equation.primitive.elementwise or equation.primitive.name in _MOVES
-
-
-def _takes_in(equation: Equation) -> bool:
-    return _goes_in(equation) or equation.primitive.name in _REDUCES
-
-
-def _unary(equation: Equation) -> bool:
-    """Whether it reads at most one array of the size of its result: XLA recomputes such an operation freely."""
-    large = {a for a in equation.inputs if type(a) is Var and a.type.size >= equation.outputs[0].type.size}
-    return len(large) <= 1

@@ -34,6 +34,8 @@ from funcgrad.core.errors import say_where
 from funcgrad.core.ir import Program
 from funcgrad.core.tracing import state
 from funcgrad.interpreters.batch_dimensions import unmerged
+from funcgrad.interpreters.fusion import with_stored_values
+from funcgrad.interpreters.merged_products import with_merged_products
 from funcgrad.runtime import numpy_backend, report
 from funcgrad.runtime.background import compile_soon, finish
 from funcgrad.runtime.compose import Numbers, compose
@@ -43,7 +45,7 @@ from funcgrad.runtime.estimate import PROGRAM
 from funcgrad.runtime.pieces import Pieces, Progress, cuts, sunk
 from funcgrad.runtime.placement import apart, several, shardings
 from funcgrad.runtime.process import process
-from funcgrad.runtime.programs import CALL_COST, VALUE_COST, WAKE_COST, WINDOWS, Executable, lasting
+from funcgrad.runtime.programs import CALL_COST, VALUE_COST, WAKE_COST, WINDOWS, Executable, lasting, one_cpu
 from funcgrad.runtime.recording import Entangled, Recording, pass_errors_on, runnable
 from funcgrad.runtime.schedule import due, earliest, timeline, unamortized
 from funcgrad.runtime.sequence import run
@@ -279,6 +281,10 @@ class Window:
         program, places = compose(self.codes, self.wires, self.outputs, self.numbers.types)
         if any(len(where.device_set) > 1 for where in self.shardings if where is not None):
             program = unmerged(program)
+        else:
+            program = with_merged_products(program)
+        if one_cpu():
+            program = with_stored_values(program, program.inputs[: len(program.inputs) - self.numbers.vectors])
         late = sunk(program, self.numbers.vectors)
         return _Composed(program, places, late, *cuts(late))
 

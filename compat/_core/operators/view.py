@@ -7,6 +7,7 @@ the strided read of the new geometry from a contiguous tensor of the input's siz
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -35,7 +36,7 @@ from funcgrad.core.caching import Cache, Group
 from funcgrad.core.ir import ArrayType, Program
 from funcgrad.core.tracing import type_of
 from funcgrad.native.twins import twin
-from funcgrad.primitives.shape import zeros
+from funcgrad.primitives.shape import concatenate, reshape, zeros
 
 Ints = tuple[int, ...]
 _new = object.__new__
@@ -312,14 +313,16 @@ class ViewPlan:
         base = Base(g.size, g.dtype)
         layouts = [over(base, o) for o in outs]
         offsets = [o.offset for o in outs]
-        key = (base, *layouts)
+        along = _divided(g, outs) if self.several else None
+        key = (base, along, *layouts)
         kernel = self.op.kernels.get(key) or self.op.kernels.again(key)
         if kernel is None:
 
             def body(x: Any, *places: Any) -> list[Any]:
                 return [strided_access.read(x, layout, place) for layout, place in zip(layouts, places)]
 
-            kernel = self.op.kernels[key] = _view_kernel(self.op, body, len(offsets))
+            gradient = None if along is None else _Joined(g, outs, along)
+            kernel = self.op.kernels[key] = _view_kernel(self.op, body, len(offsets), gradient)
         return kernel, layouts, offsets
 
     def _storage_kernel(self) -> tuple[Kernel, list[Layout], list[int]]:
@@ -347,6 +350,51 @@ class ViewPlan:
         return kernel, [outside], [out.offset]
 
 
-def _view_kernel(op: Any, body: Callable[..., list[Any]], offsets: int) -> Kernel:
+def _divided(whole: Geometry, parts: Sequence[Geometry]) -> int | None:
+    """The dimension along which the parts divide a contiguous tensor, or are its slices; None if there is none."""
+    for d, step in enumerate(whole.stride):
+        start = 0
+        for part in parts:
+            if part.ndim == whole.ndim:
+                n = part.size[d]
+                size, stride = (*whole.size[:d], n, *whole.size[d + 1 :]), whole.stride
+            else:
+                n = 1
+                size, stride = (tuple(x[:d] + x[d + 1 :]) for x in (whole.size, whole.stride))
+            if part != whole._replace(size=size, stride=stride, offset=start * step):
+                break
+            start += n
+        else:
+            if start == whole.size[d]:
+                return d
+    return None
+
+
+class _Joined:
+    """The gradient of a tensor that views divide: the concatenation of their gradients."""
+
+    def __init__(self, whole: Geometry, parts: Sequence[Geometry], along: int):
+        self.whole, self.along = whole, along
+        self.dropped = parts[0].ndim < whole.ndim
+        self.lengths = [1 if self.dropped else p.size[along] for p in parts]
+
+    def __call__(self, inputs: Sequence[Any], results: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        pieces = []
+        for missing, group in groupby(zip(cts, self.lengths), key=lambda item: item[0] is None):
+            found = [*group]
+            if missing:
+                pieces.append(zeros(self._type(sum(n for _, n in found))))
+            else:
+                pieces += [reshape(ct, shape=self._type(n).shape) if self.dropped else ct for ct, n in found]
+        whole = concatenate(*pieces, axis=self.along) if len(pieces) > 1 else pieces[0]
+        return [whole, *[None] * (len(inputs) - 1)]
+
+    def _type(self, n: int) -> ArrayType:
+        size = self.whole.size
+        return ArrayType((*size[: self.along], n, *size[self.along + 1 :]), self.whole.dtype.numpy)
+
+
+def _view_kernel(op: Any, body: Callable[..., list[Any]], offsets: int, gradient: _Joined | None = None) -> Kernel:
     inputs = ["self", *[f"offset{i}" for i in range(offsets)]]
-    return Kernel(op.name, body, inputs, node=op.backward_base, with_edges=(0,))
+    absent = frozenset(range(offsets)) if gradient is not None else frozenset()
+    return Kernel(op.name, body, inputs, node=op.backward_base, with_edges=(0,), stated=gradient, absent=absent)

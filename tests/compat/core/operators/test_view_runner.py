@@ -128,3 +128,23 @@ def test_references_are_counted() -> None:
     after = [sys.getrefcount(o) for o in (x, y, x._storage_, y._layout_, SHARED, "")], alive()
     assert max(abs(a - b) for a, b in zip(before[0], after[0])) < 20
     assert abs(after[1] - before[1]) < 50
+
+
+@pytest.mark.parametrize(
+    "divide",
+    [
+        lambda x: x.split(2, 1), lambda x: x.chunk(2), lambda x: x.split([1, 0, 3], 1), lambda x: x.unbind(0),
+        lambda x: x.t().unbind(0), lambda x: x[None].split(2, 2),
+    ],
+)  # fmt: skip
+def test_the_gradient_of_parts_is_their_gradients_joined(divide: Callable[[Any], Any]) -> None:
+    """Also if some of them have none, and twice."""
+    x = torch.arange(12.0, dtype=torch.float64).reshape(3, 4).requires_grad_()
+    joined = str(divide(x)[0].grad_fn.program())
+    assert "concatenate" in joined and "update" not in joined
+    for used in (slice(None), slice(0, 1), slice(1, None)):
+
+        def f(x: Any, used: slice = used) -> Any:
+            return sum((part**3).sum() * (i + 1) for i, part in enumerate(divide(x)[used]))
+
+        assert torch.autograd.gradcheck(f, x) and torch.autograd.gradgradcheck(f, x)
