@@ -35,7 +35,7 @@ import numpy as np
 from compat._core.memory.exchange import turn
 from compat._core.memory.shared_memory import Block
 from compat._core.memory.storage import UntypedStorage
-from compat._core.memory.strided_access import elements_of
+from compat._core.memory.strided_access import viewed
 from compat._core.memory.strides import Base, Layout, dense_layout, is_dense, layout_of, room
 from compat._core.types.dtype import dtype as Dtype
 from funcgrad import runtime
@@ -171,7 +171,7 @@ def _write_changes(
     if layout is not None:
         if not layout.numel:
             return
-        arrays = [_elements(np.ascontiguousarray(x), layout, offset) for x in arrays]
+        arrays = [viewed(np.ascontiguousarray(x), layout, offset) for x in arrays]
     if before is None:
         np.copyto(arrays[0], arrays[1])
         return
@@ -253,14 +253,7 @@ def array_over(storage: UntypedStorage, layout: Layout, offset: int) -> np.ndarr
         _share(storage)
         with _lock:  # without a reference from outside, another thread may make it an ordinary one again
             if isinstance(storage, Hosted):
-                return _elements(storage._memory, layout, offset)
-
-
-def _elements(memory: np.ndarray, layout: Layout, offset: int) -> np.ndarray:
-    dtype, step = layout.dtype.numpy, layout.dtype.itemsize
-    return np.ndarray(
-        tuple(layout.size), dtype, elements_of(memory, dtype), offset * step, [n * step for n in layout.stride]
-    )
+                return viewed(storage._memory, layout, offset)
 
 
 def lent(storage: UntypedStorage, layout: Layout, offset: int) -> np.ndarray:

@@ -67,6 +67,14 @@ def elements_of(memory: np.ndarray, dtype: Any) -> np.ndarray:
     return flat.view(dtype)
 
 
+def viewed(memory: np.ndarray, layout: Layout, offset: int) -> np.ndarray:
+    """The elements in contiguous memory, as a view of it."""
+    step = layout.dtype.itemsize
+    strides = [n * step for n in layout.stride]
+    # As bytes: some dtypes cannot be in a buffer.
+    return np.ndarray(layout.size, layout.dtype.numpy, elements_of(memory, np.uint8), offset * step, strides)
+
+
 def to_numpy(buffer: Any, layout: Layout, offset: int = 0) -> np.ndarray:
     """The elements as a NumPy array: a read-only view of the buffer, unless they must be conjugated or negated."""
     whole = runtime.to_numpy(buffer)
@@ -75,11 +83,8 @@ def to_numpy(buffer: Any, layout: Layout, offset: int = 0) -> np.ndarray:
     elif layout.numel == 0:
         array = np.zeros(layout.size, layout.dtype.numpy)
     else:
-        flat = elements_of(np.ascontiguousarray(whole), layout.dtype.numpy)[offset:]
-        strides = [n * layout.dtype.itemsize for n in layout.stride]
-        # NumPy has no type code for some dtypes of one byte.
-        bare = flat.view(np.uint8) if flat.itemsize == 1 else flat
-        array = np.lib.stride_tricks.as_strided(bare, tuple(layout.size), strides, writeable=False).view(flat.dtype)
+        array = viewed(np.ascontiguousarray(whole), layout, offset)
+        array.flags.writeable = False
     if layout.conj:
         array = np.conj(array)
     return np.negative(array) if layout.neg else array
