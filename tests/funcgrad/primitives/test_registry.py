@@ -14,13 +14,14 @@ FOLDER = Path(__file__).parents[1]
 
 
 def primitives() -> dict[str, Primitive]:
-    """All primitives that funcgrad's modules define, by name, except those of ``funcgrad.native``.
+    """All primitives that funcgrad's modules define, by name, except those of ``funcgrad.native`` and of interpreters.
 
-    These replace others when programs are lowered, after all transforms; ``tests/funcgrad/native`` tests them.
+    These are put into programs that are compiled, after all transforms; ``tests/funcgrad/native`` and
+    ``tests/funcgrad/interpreters`` test them.
     """
     found: dict[str, Primitive] = {}
     for info in pkgutil.walk_packages(funcgrad.__path__, "funcgrad."):
-        if info.name.startswith("funcgrad.native"):
+        if info.name.startswith(("funcgrad.native", "funcgrad.interpreters")):
             continue
         for value in vars(importlib.import_module(info.name)).values():
             if isinstance(value, Primitive):
