@@ -108,6 +108,10 @@ inline void put(typename Simd<T>::Vector (&acc)[Rows][Vectors], const Target<T>&
   }
 }
 
+// The left operand is prefetched so many steps ahead if they are so many bytes apart that the processor does not do so by
+// itself, and so many that it pays.
+constexpr int64_t kAhead = 32, kFarApart = 256, kLeastSteps = 256;
+
 // Rows of numbers that vectors are made of: a packed panel, or a matrix that lies as one does.
 template <class T>
 struct Panel {
@@ -127,8 +131,11 @@ __attribute__((noinline)) void tile(const T* left, const int32_t* rows, const in
   for (int r = 0; r < Rows; ++r) row[r] = left + rows[r];
   const T* at = panel.at;
   const int64_t step = panel.step;
+  const int64_t last = steps - 1;
+  const bool far = steps >= kLeastSteps && (depth[1] - depth[0]) * int64_t(sizeof(T)) >= kFarApart;
   for (int64_t k = 0; k < steps; ++k, at += step) {
     const ptrdiff_t offset = depth[k];
+    if (far) __builtin_prefetch(row[0] + depth[k + kAhead < last ? k + kAhead : last], 0, 2);
     typename S::Vector right[Vectors];
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) right[v] = S::load(at + v * S::kLanes);
