@@ -96,7 +96,7 @@ class _Merging:
                     others.append(leaf)
                 else:
                     terms.append(term)
-            groups = [g for g in _grouped(terms) if len(g) >= LEAST]
+            groups = [g for kind in _kinds(terms) for g in _bounded(kind, kind[0].equations[0])]
             if groups:
                 within = {id(term) for g in groups for term in g}
                 others += [t.equations[-1].outputs[0] for t in terms if id(t) not in within]
@@ -135,7 +135,7 @@ class _Merging:
                 level += 1
             if level:
                 depth.update((v, level) for v in e.outputs)
-        return [group for level in levels.values() for group in _bounded(level) if len(group) >= LEAST]
+        return [group for level in levels.values() for group in _bounded(level, level[0])]
 
     def _merge(self, shared: int, members: Sequence[Equation]) -> None:
         place = {id(e): i for i, e in enumerate(self.equations)}
@@ -232,8 +232,8 @@ def _term(a: Atom, by: dict, uses: Counter) -> _Term | None:
     return None
 
 
-def _grouped(terms: Sequence[_Term]) -> list[list[_Term]]:
-    """Terms of the same kind, in the program's order."""
+def _kinds(terms: Sequence[_Term]) -> list[list[_Term]]:
+    """Terms by their kind, in the program's order."""
     groups: defaultdict[tuple, list[_Term]] = defaultdict(list)
     for term in sorted(terms, key=lambda term: term.at):
         groups[term.key].append(term)
@@ -269,11 +269,12 @@ def _concatenated(operands: Sequence[Atom], axis: int, source: Any) -> Equation:
     return Equation(concatenate, operands, [Var(type_)], {"axis": axis}, source)
 
 
-def _bounded(members: list[Equation]) -> list[list[Equation]]:
-    """Products with one matrix in groups that are not too large."""
-    e = members[0]
-    most = max(1, MOST_BYTES // sum(a.type.nbytes for a in (*e.inputs, *e.outputs)))
-    return [members[i : i + most] for i in range(0, len(members), most)]
+def _bounded(members: list[Any], first: Equation) -> list[list[Any]]:
+    """Products to merge, of which ``first`` is one, in groups that are not too large; those that are left are too
+    few."""
+    most = max(1, MOST_BYTES // sum(a.type.nbytes for a in (*first.inputs, *first.outputs)))
+    groups = [members[i : i + most] for i in range(0, len(members), most)]
+    return [group for group in groups if len(group) >= LEAST]
 
 
 def _free(product: Equation, operand: int) -> int:

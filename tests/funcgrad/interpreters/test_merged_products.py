@@ -118,6 +118,19 @@ def test_others_stay(f: Callable[..., Any]) -> None:
     assert with_merged_products(program) is program
 
 
+def test_merged_products_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their operands and results are all in memory at the same time."""
+    monkeypatch.setattr("funcgrad.interpreters.merged_products.MOST_BYTES", 5 * 8 * (3 * 4 + 4 * 4 + 3 * 4))
+    whole, found = check(lambda x, w: [x[i] @ w for i in range(12)], random(12, 3, 4), random(4, 4))
+    assert (count(whole), count(found)) == (12, 2 + 2)
+
+    def total(x: Any, y: Any) -> Any:
+        return sum([x[i] @ y[i] for i in range(1, 12)], start=x[0] @ y[0])
+
+    whole, found = check(total, random(12, 3, 4), random(12, 4, 4))
+    assert (count(whole), count(found)) == (12, 2 + 2)
+
+
 def test_groups_that_depend_on_each_other_in_both_directions() -> None:
     """Merging both would make each need the other's result first."""
 
