@@ -162,8 +162,7 @@ def with_stored_values(program: Program, inputs: Sequence[Var]) -> Program:
     for e in program.equations:
         operands = [known.get(a, a) for a in e.inputs]
         equations.append(Equation(e.primitive, operands, e.outputs, e.params, e.source))
-        if e.outputs[0] in chosen:
-            (v,) = e.outputs
+        for v in chosen.intersection(e.outputs):
             dtype = v.type.dtype
             if dtype not in ones:
                 ones[dtype] = Var(ArrayType((), dtype))

@@ -54,7 +54,7 @@ def test_a_recurrence_is_not_computed_again_in_each_step() -> None:
     assert before > steps * steps / 2, before
     assert after < 8 * steps, after
     assert compile_cost(found) < compile_cost(program)
-    # Kernels differ in where LLVM fuses a multiplication with an addition, which rounds once.
+    # LLVM may fuse a multiplication with an addition in one and not in the other: 24 steps round by 6e-8 each.
     for a, b in zip(jax.jit(lowered(found))(*arrays), jax.jit(lowered(program))(*arrays), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-4)
 
@@ -90,6 +90,21 @@ def test_it_is_stored_only_where_that_saves_work() -> None:
 
     program = fg.trace(functions, np.zeros(1 << 16, np.float32))
     assert ours(program) is program
+
+
+def test_operations_without_results_stay() -> None:
+    def f(c: Any, a: Any) -> list[Any]:
+        fg.debug.print("{}", c[0])
+        outs = []
+        for t in range(24):
+            c = a[t] * c + a[t]
+            outs.append(fg.numpy.reshape(c, (-1, 8)) @ fg.numpy.ones((8, 8)))
+        return outs
+
+    program = fg.trace(f, np.zeros(SIZE, np.float32), np.zeros((24, SIZE), np.float32))
+    found = ours(program)
+    assert found is not program
+    assert [e.primitive.name for e in found.equations].count("debug") == 1
 
 
 def test_without_an_input_nothing_is_stored() -> None:
