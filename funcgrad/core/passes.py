@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,6 +34,13 @@ def used_inputs(program: Program) -> list[bool]:
     """Which inputs the outputs depend on, equation by equation."""
     live, _ = _live(program.equations, program.outputs)
     return [v in live for v in program.inputs]
+
+
+def reads(equations: Sequence[Equation], outputs: Sequence[Atom]) -> Counter[Atom]:
+    """How often equations and outputs read each variable."""
+    found: Counter[Atom] = Counter(a for e in equations for a in e.inputs if type(a) is Var)
+    found.update(a for a in outputs if type(a) is Var)
+    return found
 
 
 def _live(equations: Sequence[Equation], outputs: Sequence[Atom]) -> tuple[set[Atom], list[Equation]]:

@@ -25,11 +25,13 @@ from funcgrad.interpreters.vectors import MOVES
 #: operands into.
 _MOVES = MOVES | {"reshape", "iota"}
 _REDUCES = frozenset(("sum", "prod", "reduce_max", "reduce_min", "all", "any"))
-#: Functions that XLA does not compute again for another kernel.
-_UNREPEATED = frozenset(
-    ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "div", "erf", "erfc", "exp",
-     "exp2", "expm1", "log", "log1p", "logistic", "pow", "rem", "rsqrt", "sin", "sinh", "sqrt", "tan", "tanh")
+#: Functions that XLA expands into several operations.
+FUNCTIONS = frozenset(
+    ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp2",
+     "expm1", "log", "log1p", "logistic", "pow", "sin", "sinh", "tan", "tanh")
 )  # fmt: skip
+#: The operations that XLA does not compute again for another kernel.
+_UNREPEATED = FUNCTIONS | {"div", "rem", "rsqrt", "sqrt"}
 
 #: A value is stored if another kernel that reads it would compute so many operations again, on so many elements all
 #: together. A kernel of its own takes as long as some tens of thousands of vectorized operations.

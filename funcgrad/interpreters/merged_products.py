@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from funcgrad.core.ir import ArrayType, Atom, Equation, Program, Var
-from funcgrad.core.passes import common_subexpressions, dead_code
+from funcgrad.core.passes import common_subexpressions, dead_code, reads
 from funcgrad.primitives.contraction import dot
 from funcgrad.primitives.elementwise import add
 from funcgrad.primitives.shape import concatenate, reduce_sum, slice_, transpose
@@ -80,8 +80,7 @@ class _Merging:
     def sums(self) -> None:
         """Merges the products that are added up, and sums of rows."""
         by = {e.outputs[0]: (i, e) for i, e in enumerate(self.equations) if len(e.outputs) == 1}
-        uses = Counter(a for e in self.equations for a in e.inputs if type(a) is Var)
-        uses.update(a for a in self._outputs if type(a) is Var)
+        uses = reads(self.equations, self._outputs)
         inner: set[Atom] = set()
         new: list[tuple[int, list[Equation]]] = []
         gone: set[int] = set()

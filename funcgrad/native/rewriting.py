@@ -5,11 +5,10 @@ The kernels take any axis order, so transposes of operands and results are absor
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
-from funcgrad.core.ir import Equation, Program, Var, kept_with_program
-from funcgrad.core.passes import dead_code
+from funcgrad.core.ir import Equation, Program, kept_with_program
+from funcgrad.core.passes import dead_code, reads
 from funcgrad.native import contraction, convolution, loop
 from funcgrad.native.contraction import native_dot
 from funcgrad.native.convolution import native_conv
@@ -49,8 +48,7 @@ class _Rewriting:
     def __init__(self, program: Program):
         moving = [e for e in program.equations if e.primitive in (transpose, reverse)]
         self.made_by: dict[Any, Equation] = {e.outputs[0]: e for e in moving}
-        uses: Counter[Any] = Counter(a for e in program.equations for a in e.inputs if type(a) is Var)
-        uses.update(a for a in program.outputs if type(a) is Var)
+        uses = reads(program.equations, program.outputs)
         self.turned_by: dict[Any, Equation] = {
             e.inputs[0]: e for e in moving if e.primitive is transpose and uses[e.inputs[0]] == 1
         }

@@ -11,7 +11,7 @@ All times are milliseconds. ``python -m benchmarks.compile_times`` compares them
 from __future__ import annotations
 
 from funcgrad.core.ir import Atom, Equation, Literal, Program, kept_with_program
-from funcgrad.interpreters.fusion import Fused, moves, takes_in
+from funcgrad.interpreters.fusion import FUNCTIONS, Fused, moves, takes_in
 from funcgrad.interpreters.vectors import suits
 
 #: The compile time of a program; of an equation not listed below, without its kernel; of a kernel; of an operation in
@@ -30,11 +30,7 @@ _TIMES: dict[str, float] = {
     "dot": 1.5, "dot_in_single": 1.5, "conv": 30.0, "scan": 30.0, "while": 20.0, "cond": 15.0, "concatenate": 2.0
 }  # fmt: skip
 #: Functions that XLA expands into many operations, and how many; also when recomputed.
-_FUNCTIONS = dict.fromkeys(
-    ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp2",
-     "expm1", "log", "log1p", "logistic", "pow", "sin", "sinh", "tan", "tanh"),
-    3.0,
-)  # fmt: skip
+_FUNCTIONS = dict.fromkeys(FUNCTIONS, 3.0)
 _FUNCTIONS |= dict.fromkeys(
     ("bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "digamma", "erf_inv", "lgamma", "ndtri", "polygamma"), 60.0
 )

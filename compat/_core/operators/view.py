@@ -36,7 +36,7 @@ from funcgrad.core.caching import Cache, Group
 from funcgrad.core.ir import ArrayType, Program
 from funcgrad.core.tracing import type_of
 from funcgrad.native.twins import twin
-from funcgrad.primitives.shape import concatenate, reshape, zeros
+from funcgrad.primitives.shape import concatenate, expanded, zeros
 
 Ints = tuple[int, ...]
 _new = object.__new__
@@ -321,7 +321,7 @@ class ViewPlan:
             def body(x: Any, *places: Any) -> list[Any]:
                 return [strided_access.read(x, layout, place) for layout, place in zip(layouts, places)]
 
-            gradient = None if along is None else _Joined(g, outs, along)
+            gradient = None if along is None else _joined(g, outs, along)
             kernel = self.op.kernels[key] = _view_kernel(self.op, body, len(offsets), gradient)
         return kernel, layouts, offsets
 
@@ -370,31 +370,29 @@ def _divided(whole: Geometry, parts: Sequence[Geometry]) -> int | None:
     return None
 
 
-class _Joined:
-    """The gradient of a tensor that views divide: the concatenation of their gradients."""
+def _joined(whole: Geometry, parts: Sequence[Geometry], along: int) -> Callable[..., list[Any]]:
+    """The gradient of a tensor that views divide, as for ``Kernel``: the concatenation of their gradients."""
+    dropped = parts[0].ndim < whole.ndim
+    lengths = [1 if dropped else p.size[along] for p in parts]
 
-    def __init__(self, whole: Geometry, parts: Sequence[Geometry], along: int):
-        self.whole, self.along = whole, along
-        self.dropped = parts[0].ndim < whole.ndim
-        self.lengths = [1 if self.dropped else p.size[along] for p in parts]
-
-    def __call__(self, inputs: Sequence[Any], results: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+    def stated(inputs: Sequence[Any], results: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         pieces = []
-        for missing, group in groupby(zip(cts, self.lengths), key=lambda item: item[0] is None):
+        for missing, group in groupby(zip(cts, lengths), key=lambda item: item[0] is None):
             found = [*group]
             if missing:
-                pieces.append(zeros(self._type(sum(n for _, n in found))))
+                size = (*whole.size[:along], sum(n for _, n in found), *whole.size[along + 1 :])
+                pieces.append(zeros(ArrayType(size, whole.dtype.numpy)))
             else:
-                pieces += [reshape(ct, shape=self._type(n).shape) if self.dropped else ct for ct, n in found]
-        whole = concatenate(*pieces, axis=self.along) if len(pieces) > 1 else pieces[0]
-        return [whole, *[None] * (len(inputs) - 1)]
+                pieces += [expanded(ct, along) if dropped else ct for ct, _ in found]
+        gradient = concatenate(*pieces, axis=along) if len(pieces) > 1 else pieces[0]
+        return [gradient, *[None] * (len(inputs) - 1)]
 
-    def _type(self, n: int) -> ArrayType:
-        size = self.whole.size
-        return ArrayType((*size[: self.along], n, *size[self.along + 1 :]), self.whole.dtype.numpy)
+    return stated
 
 
-def _view_kernel(op: Any, body: Callable[..., list[Any]], offsets: int, gradient: _Joined | None = None) -> Kernel:
+def _view_kernel(
+    op: Any, body: Callable[..., list[Any]], offsets: int, gradient: Callable[..., list[Any]] | None = None
+) -> Kernel:
     inputs = ["self", *[f"offset{i}" for i in range(offsets)]]
     absent = frozenset(range(offsets)) if gradient is not None else frozenset()
     return Kernel(op.name, body, inputs, node=op.backward_base, with_edges=(0,), stated=gradient, absent=absent)

@@ -27,7 +27,8 @@ def check(f: Callable[..., Any], *arrays: Any) -> tuple[Program, Program]:
     found = with_merged_products(program)
     found.check()
     for a, b in zip(evaluate(found, arrays), evaluate(program, arrays), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)  # float64; sums in another order
+        # In float64, each of some 40 operations on values below 10 rounds by less than 1e-15.
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
     return program, found
 
 
@@ -50,7 +51,8 @@ def test_a_recurrence_keeps_only_the_products_of_its_state() -> None:
     assert count(whole) == 5 * steps - 1
     # The state's product in each step, forwards and backwards; one of all inputs; one for the gradient of each matrix.
     assert count(found) == steps + (steps - 1) + 1 + 2
-    assert count(found, "sum") < count(whole, "sum") - steps + 3  # of the bias
+    # Of the bias in each step; nothing reads the value.
+    assert (count(whole, "sum"), count(found, "sum")) == (steps + 1, 1)
 
 
 def test_layers_are_merged_one_after_the_other() -> None:
@@ -109,7 +111,7 @@ def test_products_of_different_depths_are_added_up_in_one() -> None:
         lambda x, w: [x[i] @ w for i in range(LEAST - 1)],  # too few
         lambda x, w: fnp.sum((x[0] @ w) @ w @ w @ w @ w),  # each depends on the one before
         lambda x, w: [fnp.tile(x[i], (MOST_ALONG, 1)) @ w for i in range(5)],  # large enough
-        lambda x, w: [(x[i] @ w).astype("float16") @ w.astype("float16") for i in range(3)],
+        lambda x, w: [x[i].astype("float16") @ w.astype("float16") for i in range(5)],
     ],
     ids=["few", "dependent", "large", "half"],
 )
