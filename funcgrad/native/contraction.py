@@ -16,6 +16,8 @@ Labels = tuple[int, ...]
 
 #: Smaller products are as fast in XLA, which fuses some of them with other operations.
 _LEAST_WORK, _LEAST_ROWS, _LEAST_DEPTH = 1 << 15, 4, 8
+#: Larger plain products are as fast in XLA, which starts other operations while they run.
+_MOST_PLAIN = 1 << 24
 #: The kernel uses 32-bit offsets.
 MOST_ELEMENTS = 2**31 - 1
 
@@ -34,7 +36,7 @@ def labels_of(x: ArrayType, y: ArrayType, contract: tuple, batch: tuple) -> tupl
 
 
 def pays(x: ArrayType, y: ArrayType, contract: tuple, batch: tuple) -> bool:
-    """Whether the kernel is faster than XLA; depends only on sizes and dtype."""
+    """Whether the kernel is faster than XLA ; depends only on sizes and dtype."""
     (cx, _), (bx, _) = contract, batch
     if x.dtype not in SUFFIXES:
         return False
@@ -48,20 +50,29 @@ def pays(x: ArrayType, y: ArrayType, contract: tuple, batch: tuple) -> bool:
     return depth >= _LEAST_DEPTH and rows * columns * depth * batches >= _LEAST_WORK
 
 
-def plain(x: Labels, y: Labels, out: Labels) -> bool:
-    """Whether it is ``x @ y`` or ``x @ y.T`` without batches, for which XLA's library is as fast, and fuses more."""
+def left_to_xla(x: ArrayType, y: ArrayType, x_labels: Labels, y_labels: Labels, out_labels: Labels) -> bool:
+    """Whether it is a large ``x @ y`` or ``x @ y.T`` without batches."""
+    work = math.prod(_sizes(x, y, x_labels, y_labels).values())
+    return work > _MOST_PLAIN and _plain(x_labels, y_labels, out_labels)
+
+
+def _sizes(x: Any, y: Any, x_labels: Labels, y_labels: Labels) -> dict[int, int]:
+    return {**dict(zip(x_labels, x.shape, strict=True)), **dict(zip(y_labels, y.shape, strict=True))}
+
+
+def _plain(x: Labels, y: Labels, out: Labels) -> bool:
     depth = tuple(label for label in x if label in y)
     rows, columns = (tuple(label for label in labels if label not in depth) for labels in (x, y))
     return x == (*rows, *depth) and y in ((*depth, *columns), (*columns, *depth)) and out == (*rows, *columns)
 
 
 def _infer(x: ArrayType, y: ArrayType, *, x_labels: Labels, y_labels: Labels, out_labels: Labels) -> ArrayType:
-    sizes = {**dict(zip(x_labels, x.shape, strict=True)), **dict(zip(y_labels, y.shape, strict=True))}
+    sizes = _sizes(x, y, x_labels, y_labels)
     return ArrayType(tuple(sizes[label] for label in out_labels), x.dtype, x.weak and y.weak)
 
 
 def _lower(x: Any, y: Any, *, x_labels: Labels, y_labels: Labels, out_labels: Labels) -> Any:
-    sizes = {**dict(zip(x_labels, x.shape, strict=True)), **dict(zip(y_labels, y.shape, strict=True))}
+    sizes = _sizes(x, y, x_labels, y_labels)
     result = jax.ShapeDtypeStruct(tuple(sizes[label] for label in out_labels), x.dtype)
     call = jax.ffi.ffi_call(f"funcgrad_dot_{SUFFIXES[np.dtype(x.dtype)]}", result)
     attributes = {"x": x_labels, "y": y_labels, "out": out_labels}

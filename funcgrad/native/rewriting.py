@@ -81,7 +81,7 @@ class _Rewriting:
             "y_labels": _before(y_labels, y_order),
             "out_labels": tuple(out_labels[d] for d in out_order),
         }
-        if contraction.plain(*labels.values()):
+        if contraction.left_to_xla(x.type, y.type, **labels):
             return []
         return [Equation(native_dot, (x, y), (out,), labels, equation.source)]
 

@@ -7,6 +7,9 @@ slowed down. With the full width, functions such as ``tanh``, ``exp`` and ``erf`
 Of LLVM's optimization levels the first takes two thirds of the second's time, and its code is as fast: what the second
 adds is mostly the unrolling of loops that XLA has vectorized already.
 
+By default XLA copies a donated buffer that a native kernel reads, though all reads are before the buffer is
+overwritten; its region analysis finds that out. A step of an MLP with Adam has three copies less.
+
 By default XLA also omits roundings to bfloat16 and float16 where it can, so a result would depend on whether operations
 are compiled one by one or together. Here both give the same bits.
 
@@ -54,6 +57,7 @@ def compiler_options(long: bool = False) -> dict[str, int | bool]:
     options: dict[str, int | bool] = {"xla_allow_excess_precision": False}
     if jax.default_backend() == "cpu":
         options["xla_cpu_prefer_vector_width"] = VECTOR_WIDTH
+        options["xla_cpu_copy_insertion_use_region_analysis"] = True
         options["xla_backend_optimization_level"] = OPTIMIZATION_LEVEL
         if not long:
             options["xla_multiheap_size_constraint_per_heap"] = TEMPORARY_BLOCK

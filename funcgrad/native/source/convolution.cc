@@ -181,11 +181,11 @@ void block(const T* left, const Table& left_rows, const Table& left_depth, const
            int64_t last_column, int64_t first_row, int64_t last_row, bool add) {
   constexpr int lanes = Simd<T>::kLanes;
   const int64_t depth = left_depth.size(), rows = last_row - first_row;
-  const int wide = panel_vectors(last_column - first_column, lanes) * lanes;
-  T* packed = scratch<T, 0>(std::min(depth, kDepth) * wide + lanes);
-  for (int64_t column = first_column; column < last_column; column += wide) {
-    const int width = int(std::min<int64_t>(wide, last_column - column));
-    const int vectors = int(parts(width, lanes));
+  const Panels panels(last_column - first_column, lanes);
+  T* packed = scratch<T, 0>(std::min(depth, kDepth) * panels.widest() + lanes);
+  for (int64_t i = 0; i < panels.count; ++i) {
+    const int64_t column = first_column + panels.first(i);
+    const int width = panels.width(i), vectors = panels.vectors(i);
     Target<T> to{out, out_rows.data() + first_row};
     to.turn_to(out_columns.data() + column, width);
     to.add = add;

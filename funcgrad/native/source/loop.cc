@@ -113,14 +113,13 @@ void Loop::block(int64_t first, int64_t count) const {
     Table &depth = tables[4 * i], &columns = tables[4 * i + 1];
     for (int64_t k = 0; k < in.depth; ++k) depth.push_back(int32_t(turned ? k : k * in.columns));
     for (int64_t c = 0; c < in.columns; ++c) columns.push_back(int32_t(turned ? c * in.depth : c));
-    const int wide = panel_vectors(in.columns, lanes) * lanes;
-    matrices[i].packed.resize(parts(in.columns, wide) * (in.depth * wide + lanes));
-    float* at = matrices[i].packed.data();
-    for (int64_t c = 0; c < in.columns; c += wide, at += in.depth * wide) {
-      const int width = int(std::min<int64_t>(wide, in.columns - c));
-      matrices[i].panels.push_back(
-          panel_of<float>(matrix, depth.data(), in.depth, columns.data() + c, width, int(parts(width, lanes)), count, at));
-    }
+    const Panels panels(in.columns, lanes);
+    const int64_t room = in.depth * panels.widest();
+    matrices[i].packed.resize(panels.count * room + lanes);
+    for (int64_t p = 0; p < panels.count; ++p)
+      matrices[i].panels.push_back(panel_of<float>(matrix, depth.data(), in.depth, columns.data() + panels.first(p),
+                                                   panels.width(p), panels.vectors(p), count,
+                                                   matrices[i].packed.data() + p * room));
   }
   const auto place = [&](int64_t number, int64_t step) -> Place {
     const Value& v = values[number];
@@ -151,12 +150,11 @@ void Loop::block(int64_t first, int64_t count) const {
           for (int64_t r = 0; r < count; ++r)
             rows_at.push_back(int32_t(r * as[i].step)), out_rows.push_back(int32_t(r * outs[i].step));
         const Table depth = multiples(in.depth), columns = multiples(in.columns);
-        const int wide = panel_vectors(in.columns, lanes) * lanes;
-        for (int64_t c = 0, p = 0; c < in.columns; c += wide, ++p) {
-          const int width = int(std::min<int64_t>(wide, in.columns - c));
+        const Panels panels(in.columns, lanes);
+        for (int64_t p = 0; p < panels.count; ++p) {
           Target<float> to{outs[i].at, out_rows.data()};
-          to.turn_to(columns.data() + c, width);
-          rows_by_panel<float>(int(parts(width, lanes)), as[i].at, rows_at.data(), count, depth.data(), in.depth,
+          to.turn_to(columns.data() + panels.first(p), panels.width(p));
+          rows_by_panel<float>(panels.vectors(p), as[i].at, rows_at.data(), count, depth.data(), in.depth,
                                matrices[i].panels[p], to);
         }
         ++i;

@@ -1,11 +1,14 @@
 // Packing the right operand of a product: for each step of the depth a row of so many vectors, zeros behind the last.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "tile.h"
 
 namespace funcgrad {
+
+inline int64_t parts(int64_t count, int64_t size) { return (count + size - 1) / size; }
 
 // W vectors as the rows of a square, turned: log W rounds, each of which shuffles the halves of all rows together.
 template <class T>
@@ -97,6 +100,19 @@ void pack(const T* right, const int32_t* depth, int64_t steps, const int32_t* co
     k += lanes;
   }
 }
+
+// Of a product, the columns in panels: as even as whole vectors allow.
+struct Panels {
+  int64_t columns, lanes, count;
+
+  Panels(int64_t columns, int lanes)
+      : columns(columns), lanes(lanes), count(parts(parts(columns, lanes), kVectors)) {}
+  int64_t first(int64_t i) const { return std::min(parts(columns, lanes) * i / count * lanes, columns); }
+  int width(int64_t i) const { return int(first(i + 1) - first(i)); }
+  int vectors(int64_t i) const { return int(parts(width(i), lanes)); }
+  // Elements of a row of the widest.
+  int64_t widest() const { return parts(parts(columns, lanes), std::max<int64_t>(count, 1)) * lanes; }
+};
 
 // Whether a row is only read by so few tiles that it is not worth moving.
 constexpr int64_t kFewRows = 64;

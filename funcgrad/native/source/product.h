@@ -26,14 +26,14 @@ struct Product {
 // So much of the depth at once that a panel stays in the second cache.
 constexpr int64_t kDepth = 512;
 // A task is worth so many multiplications at most and at least, and a packed panel at least so many rows.
-constexpr int64_t kLargeTask = 1 << 22, kSmallTask = 1 << 19, kLeastRows = 64;
+constexpr int64_t kLargeTask = 1 << 24, kSmallTask = 1 << 19, kLeastRows = 64;
+// So many elements of packed panels stay in the second cache, beside rows of the left operand.
+constexpr int64_t kPacked = 1 << 17;
 // With fewer, waking another thread takes as long as it saves.
 constexpr int64_t kAlone = 3 << 20;
 
 // How many multiplications a task is to be, of so many in all. It follows from sizes alone, and so do results.
 inline int64_t task_of(int64_t work) { return std::clamp(work / 16, kSmallTask, kLargeTask); }
-
-inline int64_t parts(int64_t count, int64_t size) { return (count + size - 1) / size; }
 
 // 0, stride, 2 * stride, ...
 inline Table multiples(int64_t count, int64_t stride = 1) {
@@ -42,50 +42,122 @@ inline Table multiples(int64_t count, int64_t stride = 1) {
   return t;
 }
 
-// The width of panels in vectors, for so many columns: as even as it goes. The last may be narrower.
-inline int panel_vectors(int64_t columns, int lanes) {
-  const int64_t vectors = parts(columns, lanes);
-  return int(parts(vectors, parts(vectors, kVectors)));
-}
+// How a product is divided: a task computes a range of rows in a group of panels.
+struct Division {
+  int64_t batches, rows, columns, depth;
+  Panels panels;
+  int64_t ranges, height;  // of rows
+  int64_t groups, group;   // of panels
+  int64_t block;           // steps of the depth at once
+  int64_t each;            // items of a task
+
+  template <class T>
+  static Division of(const Product<T>& p) {
+    Division d{int64_t(p.out_at.size()), int64_t(p.left_rows.size()), int64_t(p.out_columns.size()),
+               int64_t(p.left_depth.size()), Panels(p.out_columns.size(), Simd<T>::kLanes)};
+    const int64_t deep = std::max<int64_t>(d.depth, 1), task = task_of(d.work()), area = task / deep;
+    const int64_t columns = std::max<int64_t>(std::min(d.columns, kPacked / deep), 1);
+    d.ranges = parts(d.rows, std::max(area / columns, kLeastRows));
+    d.height = parts(parts(d.rows, std::max<int64_t>(d.ranges, 1)), kRows) * kRows;
+    const int64_t most = std::max<int64_t>(d.panels.count, 1), wide = parts(std::max<int64_t>(d.columns, 1), most);
+    const int64_t fit = std::min(area / std::max<int64_t>(d.height, 1), columns) / wide;
+    d.groups = parts(d.panels.count, std::clamp<int64_t>(fit, 1, most));
+    d.group = parts(d.panels.count, std::max<int64_t>(d.groups, 1));
+    d.block = parts(deep, parts(deep, kDepth));
+    d.each = std::max<int64_t>(task / std::max<int64_t>(d.group * wide * deep * d.height, 1), 1);
+    return d;
+  }
+  int64_t work() const { return batches * rows * columns * depth; }
+  int64_t items() const { return batches * groups * ranges; }
+};
+
+// Computes items of a product on one thread, which keeps the panels of its last group: the next item may be of the same.
+template <class T>
+class Multiplier {
+ public:
+  Multiplier(const Product<T>& p, const Division& d) : p_(p), d_(d), kept_(-1) {
+    // Rows whose steps are on different lines of the cache are packed, if several panels read them.
+    packs_left_ = d.group > 1 && d.depth > 1 && std::abs(p.left_depth[1] - p.left_depth[0]) > lanes;
+    keeps_ = d.ranges > 1 && d.rows > 2 * kFewRows && d.group * d.panels.widest() * d.depth <= 2 * kPacked;
+    if (!packs_left_) return;
+    packed_depth_ = multiples(d.block, lanes);
+    for (int64_t r = 0; r < d.height; ++r) packed_rows_.push_back(int32_t(r / lanes * lanes * d.block + r % lanes));
+  }
+
+  void operator()(int64_t item) {
+    const int64_t range = item % d_.ranges, group = item / d_.ranges, batch = group / d_.groups;
+    const int64_t first = range * d_.height, count = std::min(d_.height, d_.rows - first);
+    const int64_t begin = group % d_.groups * d_.group, end = std::min(begin + d_.group, d_.panels.count);
+    if (count <= 0) return;
+    const bool kept = keeps_ && kept_ == group;
+    kept_ = group;
+    const int64_t room = keeps_ ? d_.depth * d_.group : d_.block;
+    T* const packed = scratch<T, 0>(room * d_.panels.widest() + lanes);
+    const T *left = p_.left + p_.left_at[batch], *right = p_.right + p_.right_at[batch];
+    for (int64_t k = 0; k < d_.depth; k += d_.block) {
+      const int64_t steps = std::min(d_.block, d_.depth - k);
+      const T* packed_left = packs_left_ ? pack_rows(left, first, count, k, steps) : nullptr;
+      for (int64_t i = begin; i < end; ++i) {
+        const int width = d_.panels.width(i), vectors = d_.panels.vectors(i);
+        const int32_t *depth = p_.right_depth.data() + k, *columns = p_.right_columns.data() + d_.panels.first(i);
+        T* const to = keeps_ ? packed + ((i - begin) * d_.depth + k) * d_.panels.widest() : packed;
+        Panel<T> panel{to, vectors * lanes};
+        if (!keeps_) panel = panel_of<T>(right, depth, steps, columns, width, vectors, count, to);
+        else if (!kept) pack<T>(right, depth, steps, columns, width, vectors, to);
+        Target<T> target{p_.out + p_.out_at[batch], p_.out_rows.data() + first};
+        target.turn_to(p_.out_columns.data() + d_.panels.first(i), width);
+        target.add = k > 0;
+        if (packs_left_)
+          rows_by_panel<T>(vectors, packed_left, packed_rows_.data(), count, packed_depth_.data(), steps, panel, target);
+        else
+          rows_by_panel<T>(vectors, left, p_.left_rows.data() + first, count, p_.left_depth.data() + k, steps, panel,
+                           target);
+      }
+    }
+  }
+
+ private:
+  static constexpr int lanes = Simd<T>::kLanes;
+
+  // Rows in strips of a vector's lanes: for each step of the depth a vector.
+  const T* pack_rows(const T* left, int64_t first, int64_t count, int64_t k, int64_t steps) {
+    T* const room = scratch<T, 2>(parts(count, lanes) * lanes * d_.block + lanes);
+    const int32_t *rows = p_.left_rows.data() + first, *depth = p_.left_depth.data() + k;
+    bool together = true;
+    for (int64_t r = 1; r < count; ++r) together &= rows[r] == rows[r - 1] + 1;
+    if (!together) {
+      for (int64_t r = 0; r < count; r += lanes)
+        pack<T>(left, depth, steps, rows + r, int(std::min<int64_t>(lanes, count - r)), 1, room + r * d_.block);
+      return room;
+    }
+    // All strips at each step, so that each page of the operand is read once.
+    for (int64_t j = 0; j < steps; ++j) {
+      const T* from = left + depth[j] + rows[0];
+      T* to = room + j * lanes;
+      int64_t r = 0;
+      for (; r + lanes <= count; r += lanes, to += lanes * d_.block) Simd<T>::store(to, Simd<T>::load(from + r));
+      if (r < count) Simd<T>::store(to, Simd<T>::load_first(from + r, int(count - r)));
+    }
+    return room;
+  }
+
+  const Product<T>& p_;
+  const Division d_;
+  int64_t kept_;  // the group of the panels in memory
+  bool packs_left_, keeps_;
+  Table packed_rows_, packed_depth_;
+};
 
 template <class T>
 void multiply(xla::ffi::ThreadPool& pool, const Product<T>& p) {
-  constexpr int lanes = Simd<T>::kLanes;
-  const int64_t batches = p.out_at.size(), rows = p.left_rows.size(), columns = p.out_columns.size(),
-                depth = p.left_depth.size();
-  const int wide = panel_vectors(columns, lanes) * lanes;
-  const int64_t panels = (columns + wide - 1) / wide;
-  const int64_t work = batches * rows * columns * depth, task = task_of(work);
-  int64_t height = std::max<int64_t>(task / (wide * std::max<int64_t>(depth, 1)), kLeastRows);
-  const int64_t ranges = std::max<int64_t>((rows + height - 1) / height, 1);
-  height = ((rows + ranges - 1) / ranges + kRows - 1) / kRows * kRows;
-  const int64_t items = batches * panels * ranges;
-  const int64_t each = std::max<int64_t>(task / (wide * std::max<int64_t>(depth, 1) * height), 1);
-  const auto item = [&](int64_t i) {
-    const int64_t range = i % ranges, panel = i / ranges % panels, batch = i / ranges / panels;
-    const int64_t first = range * height, count = std::min(height, rows - first);
-    const int64_t column = panel * wide;
-    const int width = int(std::min<int64_t>(wide, columns - column));
-    if (count <= 0) return;
-    const int vectors = int(parts(width, lanes));
-    const int64_t block = std::min(depth, kDepth);
-    T* packed = scratch<T, 0>(block * wide + lanes);
-    Target<T> to{p.out + p.out_at[batch], p.out_rows.data() + first};
-    to.turn_to(p.out_columns.data() + column, width);
-    for (int64_t k = 0; k < depth; k += block, to.add = true) {
-      const int64_t steps = std::min(block, depth - k);
-      const Panel<T> ready = panel_of<T>(p.right + p.right_at[batch], p.right_depth.data() + k, steps,
-                                         p.right_columns.data() + column, width, vectors, count, packed);
-      rows_by_panel<T>(vectors, p.left + p.left_at[batch], p.left_rows.data() + first, count, p.left_depth.data() + k,
-                       steps, ready, to);
-    }
-  };
-  if (work < kAlone) {
-    for (int64_t i = 0; i < items; ++i) item(i);
+  const Division d = Division::of(p);
+  Multiplier<T> multiplier(p, d);
+  if (d.work() < kAlone) {
+    for (int64_t i = 0; i < d.items(); ++i) multiplier(i);
     return;
   }
-  for_each_task(pool, (items + each - 1) / each, [&](int64_t t) {
-    for (int64_t i = t * each; i < std::min(items, (t + 1) * each); ++i) item(i);
+  for_each_task(pool, parts(d.items(), d.each), [&d, multiplier](int64_t t) mutable {
+    for (int64_t i = t * d.each; i < std::min(d.items(), (t + 1) * d.each); ++i) multiplier(i);
   });
 }
 

@@ -130,12 +130,8 @@ __attribute__((noinline)) void tile(const T* left, const int32_t* rows, const in
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r) row[r] = left + rows[r];
   const T* at = panel.at;
-  const int64_t step = panel.step;
-  const int64_t last = steps - 1;
-  const bool far = steps >= kLeastSteps && (depth[1] - depth[0]) * int64_t(sizeof(T)) >= kFarApart;
-  for (int64_t k = 0; k < steps; ++k, at += step) {
+  const auto step = [&](int64_t k) __attribute__((always_inline)) {
     const ptrdiff_t offset = depth[k];
-    if (far) __builtin_prefetch(row[0] + depth[k + kAhead < last ? k + kAhead : last], 0, 2);
     typename S::Vector right[Vectors];
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) right[v] = S::load(at + v * S::kLanes);
@@ -145,7 +141,16 @@ __attribute__((noinline)) void tile(const T* left, const int32_t* rows, const in
 #pragma GCC unroll 4
       for (int v = 0; v < Vectors; ++v) acc[r][v] += x * right[v];
     }
-  }
+    at += panel.step;
+  };
+  const bool far = steps >= kLeastSteps && (depth[1] - depth[0]) * int64_t(sizeof(T)) >= kFarApart;
+  int64_t k = 0;
+  if (far)
+    for (; k < steps - kAhead; ++k) {
+      __builtin_prefetch(row[0] + depth[k + kAhead], 0, 2);
+      step(k);
+    }
+  for (; k < steps; ++k) step(k);
   put<T, Rows, Vectors>(acc, to);
 }
 

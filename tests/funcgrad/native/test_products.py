@@ -67,6 +67,18 @@ def test_at_the_edges_of_tiles_panels_and_blocks(spec: str, rows: int, depth: in
     check(spec, {"a": rows, "b": depth, "c": columns}, np.float32)
 
 
+@pytest.mark.parametrize(
+    ("rows", "depth", "columns"), [(200, 900, 300), (1000, 70, 400), (70, 2100, 260), (530, 1030, 129), (129, 520, 700)]
+)
+@pytest.mark.parametrize("spec", ["ab,bc->ac", "ab,cb->ac", "ba,bc->ac", "nba,nbc->nac"])
+def test_several_ranges_of_rows_and_groups_of_panels(spec: str, rows: int, depth: int, columns: int) -> None:
+    check(spec, {"n": 2, "a": rows, "b": depth, "c": columns}, np.float32)
+
+
+def test_packed_rows_that_are_not_adjacent() -> None:
+    check("kab,kc->bac", {"k": 600, "a": 20, "b": 30, "c": 200}, np.float64)
+
+
 def attention(q: Any, k: Any) -> Any:
     """Scores of attention heads, whose axis is moved to the front before and to the back after."""
     heads = fnp.transpose(q, (0, 2, 1, 3)) @ fnp.transpose(k, (0, 2, 3, 1))
@@ -96,7 +108,7 @@ def test_a_turned_result_that_others_use_is_kept() -> None:
 @pytest.mark.parametrize(
     ("x", "y", "why"),
     [
-        (np.ones((64, 64), np.float32), np.ones((64, 64), np.float32), "a plain product, which XLA fuses"),
+        (np.ones((512, 512), np.float32), np.ones((512, 512), np.float32), "a large plain product"),
         (np.ones((2, 8, 8), np.float32), np.ones((2, 8, 8), np.float32), "small"),
         (np.ones((9, 64, 64), np.float16), np.ones((9, 64, 64), np.float16), "float16"),
         (np.ones((9, 64, 64), np.complex64), np.ones((9, 64, 64), np.complex64), "complex"),
