@@ -27,7 +27,7 @@ struct Product {
 constexpr int64_t kDepth = 512;
 // A task is worth so many multiplications at most and at least, and a packed panel at least so many rows.
 constexpr int64_t kLargeTask = 1 << 24, kSmallTask = 1 << 19, kLeastRows = 64;
-// So many elements of packed panels stay in the second cache, beside rows of the left operand.
+// So many elements of packed panels stay in the second cache, beside rows of the left operand, for a block of the depth.
 constexpr int64_t kPacked = 1 << 17;
 // With fewer, waking another thread takes as long as it saves.
 constexpr int64_t kAlone = 3 << 20;
@@ -56,15 +56,15 @@ struct Division {
     Division d{int64_t(p.out_at.size()), int64_t(p.left_rows.size()), int64_t(p.out_columns.size()),
                int64_t(p.left_depth.size()), Panels(p.out_columns.size(), Simd<T>::kLanes)};
     const int64_t deep = std::max<int64_t>(d.depth, 1), task = task_of(d.work()), area = task / deep;
-    const int64_t columns = std::max<int64_t>(std::min(d.columns, kPacked / deep), 1);
+    d.block = parts(deep, parts(deep, kDepth));
+    const int64_t columns = std::clamp<int64_t>(kPacked / d.block, 1, std::max<int64_t>(d.columns, 1));
     d.ranges = parts(d.rows, std::max(area / columns, kLeastRows));
     d.height = parts(parts(d.rows, std::max<int64_t>(d.ranges, 1)), kRows) * kRows;
-    const int64_t most = std::max<int64_t>(d.panels.count, 1), wide = parts(std::max<int64_t>(d.columns, 1), most);
-    const int64_t fit = std::min(area / std::max<int64_t>(d.height, 1), columns) / wide;
+    const int64_t most = std::max<int64_t>(d.panels.count, 1), all = std::max<int64_t>(d.columns, 1);
+    const int64_t fit = std::min(area / std::max<int64_t>(d.height, 1), columns) * most / all;
     d.groups = parts(d.panels.count, std::clamp<int64_t>(fit, 1, most));
     d.group = parts(d.panels.count, std::max<int64_t>(d.groups, 1));
-    d.block = parts(deep, parts(deep, kDepth));
-    d.each = std::max<int64_t>(task / std::max<int64_t>(d.group * wide * deep * d.height, 1), 1);
+    d.each = std::max<int64_t>(task * most / std::max<int64_t>(d.group * all * deep * d.height, 1), 1);
     return d;
   }
   int64_t work() const { return batches * rows * columns * depth; }
