@@ -67,12 +67,14 @@ struct Target {
   const int32_t* columns;
   int width;          // columns that there are
   unsigned together;  // bit v: whether the columns of vector v are side by side
+  bool adjacent;      // whether all are
   bool add;           // to what is there
 
   // Towards `width` columns.
   void turn_to(const int32_t* first, int count) {
-    columns = first, width = count, together = 0;
+    columns = first, width = count, together = 0, adjacent = true;
     constexpr int lanes = Simd<T>::kLanes;
+    for (int c = 1; c < width; ++c) adjacent &= columns[c] == columns[c - 1] + 1;
     for (int v = 0; v * lanes < width; ++v) {
       bool all = true;
       for (int c = v * lanes + 1; c < width && c < (v + 1) * lanes; ++c) all &= columns[c] == columns[c - 1] + 1;
@@ -85,6 +87,15 @@ template <class T, int Rows, int Vectors>
 inline void put(typename Simd<T>::Vector (&acc)[Rows][Vectors], const Target<T>& to) {
   using S = Simd<T>;
   constexpr int lanes = S::kLanes;
+  if (to.adjacent && to.width == Vectors * lanes) {
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r) {
+      T* at = to.at + to.rows[r] + to.columns[0];
+#pragma GCC unroll 4
+      for (int v = 0; v < Vectors; ++v, at += lanes) S::store(at, to.add ? S::load(at) + acc[r][v] : acc[r][v]);
+    }
+    return;
+  }
 #pragma GCC unroll 4
   for (int v = 0; v < Vectors; ++v) {
     const int count = to.width - v * lanes;
