@@ -16,7 +16,8 @@ needed:
   arena whatever the settings, as by default: steps with arrays of 120 MB take 1.2 to 2 times as long as with one arena,
   and two thirds of the memory. So XLA is told to make its blocks smaller (``funcgrad/runtime/options.py``).
 
-``FUNCGRAD_MALLOC=system`` in the environment leaves the allocator alone, and so does any of glibc's own settings there.
+``FUNCGRAD_MALLOC=system`` in the environment leaves the allocator alone, and so does any of glibc's own settings there,
+except the request for huge pages (``glibc.malloc.hugetlb``).
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ def keep_memory() -> bool:
     """Makes glibc keep freed memory; returns whether it is glibc."""
     if not sys.platform.startswith("linux") or os.environ.get("FUNCGRAD_MALLOC", "") == "system":
         return False
-    if any(name.startswith("MALLOC_") for name in os.environ) or "malloc" in os.environ.get("GLIBC_TUNABLES", ""):
+    tunables = os.environ.get("GLIBC_TUNABLES", "").split(":")
+    own = [t for t in tunables if t.startswith("glibc.malloc.") and not t.startswith("glibc.malloc.hugetlb=")]
+    if own or any(name.startswith("MALLOC_") for name in os.environ):
         return False
     try:
         mallopt = ctypes.CDLL(None).mallopt

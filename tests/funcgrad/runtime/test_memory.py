@@ -57,6 +57,15 @@ def page_faults(**environment: str) -> int:
 def test_a_step_faults_in_no_pages_again():
     assert page_faults() < 500
     assert page_faults(FUNCGRAD_MALLOC="system") > 5000
+    assert page_faults(GLIBC_TUNABLES="glibc.malloc.hugetlb=1") < 500
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=3"), ("MALLOC_ARENA_MAX", "3")]
+)
+def test_settings_of_the_user_are_left_alone(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, value)
+    assert not memory.keep_memory()
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="memory of the CPU")
