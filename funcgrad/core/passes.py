@@ -66,13 +66,19 @@ def _has_effects(program: Program) -> bool:
 
 
 def common_subexpressions(program: Program) -> Program:
-    """The program with equations of the same primitive, operands and parameters merged."""
+    """The program with equations of the same primitive, operands and parameters merged, and without reshapes to the
+    operand's own shape."""
     known: dict[Atom, Atom] = {}
     seen: dict[tuple, Equation] = {}
     kept: list[Equation] = []
+    results = set(program.outputs)
 
     for equation in program.equations:
         inputs = [known.get(a, a) for a in equation.inputs] if known else equation.inputs
+        if equation.primitive.name == "reshape" and inputs[0].type == equation.outputs[0].type:
+            if equation.outputs[0] not in results:
+                known[equation.outputs[0]] = inputs[0]
+                continue
         key = (equation.primitive, *inputs, *equation.params.items())  # equal literals are one object
         earlier = None if _acts(equation) else seen.get(key)
         if earlier is None:

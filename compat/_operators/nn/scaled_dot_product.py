@@ -68,12 +68,12 @@ def safe_softmax_backward(ct: Any, result: Any, dim: Any) -> Any:
 
 
 def _product(x: Any, y: Any, x_axis: int, y_axis: int) -> Any:
-    """The products of two batches of matrices, summed over an axis of each."""
-    return contract(x, y, contract=((x_axis,), (y_axis,)), batch=((0,), (0,)))
+    """The products of matrices with two batch axes, summed over an axis of each."""
+    return contract(x, y, contract=((x_axis,), (y_axis,)), batch=((0, 1), (0, 1)))
 
 
 class _Heads:
-    """Conversion of queries, keys and values to batches of matrices.
+    """Conversion of queries, their results and scores to ``(n, key heads, rows, ...)``.
 
     The rows of heads of the queries that share a head of the keys become rows of one matrix.
 
@@ -85,17 +85,10 @@ class _Heads:
     def __init__(self, query: Any, key: Any):
         self.n, self.heads, self.l, self.e = type_of(query).shape
         _, self.shared, self.s, _ = type_of(key).shape
-        self.batch = self.n * self.shared
         self.rows = self.l * (self.heads // self.shared)
 
-    def of_query(self, x: Any) -> Any:
-        return reshape(x, shape=(self.batch, self.rows, self.e))
-
-    def of_key(self, x: Any) -> Any:
-        return reshape(x, shape=(self.batch, type_of(x).shape[2], type_of(x).shape[3]))
-
-    def of_scores(self, x: Any) -> Any:
-        return reshape(x, shape=(self.batch, self.rows, self.s))
+    def shared_rows(self, x: Any) -> Any:
+        return reshape(x, shape=(self.n, self.shared, self.rows, type_of(x).shape[-1]))
 
     def by_head(self, x: Any) -> Any:
         return reshape(x, shape=(self.n, self.heads, self.l, type_of(x).shape[-1]))
@@ -104,7 +97,7 @@ class _Heads:
 def _scores(heads: _Heads, query: Any, key: Any, mask: Any, causal: bool, scale: float) -> Any:
     """``(n, heads, l, s)``: the scaled products with the mask added."""
     factor = e.number(scale, query)
-    product = _product(e.mul(heads.of_query(query), factor), heads.of_key(key), 2, 2)
+    product = _product(heads.shared_rows(e.mul(query, factor)), key, 3, 3)
     scores = heads.by_head(product)
     if mask is not None:
         scores = np.add(scores, mask)
@@ -141,19 +134,19 @@ def _rounded(x: Any, dtype: Any) -> Any:
 
 
 def _product_by_blocks(scores: Any, y: Any, axis: int, heads: _Heads, dtype: Any, factor: float | None = None) -> Any:
-    """``factor`` times the product of scores, summed over queries (axis 1) or keys (axis 2).
+    """``factor`` times the product of scores, summed over queries (axis 2) or keys (axis 3).
 
     In half precision PyTorch's kernel adds up the products of blocks of queries or keys, and rounds each sum.
     """
     if dtype not in HALVES or heads.rows != heads.l:
-        product = _product(scores, y, axis, 1)
+        product = _product(scores, y, axis, 2)
         return product if factor is None else np.multiply(product, factor)
     count = type_of(scores).shape[axis]
-    block = _query_block(count) if axis == 1 else _KEY_BLOCK
+    block = _query_block(count) if axis == 2 else _KEY_BLOCK
     total: Any = None
     for start in range(0, max(count, 1), block):
         limit = min(start + block, count)
-        part = _product(cut(scores, axis, start, limit), cut(y, 1, start, limit), axis, 1)
+        part = _product(cut(scores, axis, start, limit), cut(y, 2, start, limit), axis, 2)
         part = part if factor is None else np.multiply(part, factor)
         total = _rounded(part if total is None else np.add(total, part), dtype)
     return total
@@ -173,7 +166,7 @@ def flash_attention(query, key, value, dropout_p, is_causal, *, attn_mask, scale
     weights, total, maximum, masked = _exponentials(scores, 3)
     # PyTorch's kernel rounds the exponentials to the dtype of the values, but not their sum.
     rounded = np.astype(np.astype(weights, dtype), type_of(value).dtype)
-    product = heads.by_head(_product(heads.of_scores(rounded), heads.of_key(value), 2, 1))
+    product = heads.by_head(_product(heads.shared_rows(rounded), value, 3, 2))
     logsumexp = np.where(masked, e.number(0, total), np.add(maximum, e.log(total)))
     output = np.astype(np.divide(product, total), dtype)
     return output, reshape(logsumexp, shape=(heads.n, heads.heads, heads.l))
@@ -185,18 +178,21 @@ def flash_attention_backward(ct0, ct1, query, key, value, attn_mask, is_causal, 
     query, key, value, attn_mask, ct, output = map(single, (query, key, value, attn_mask, ct0, result0))
     factor = _factor(scale, heads.e)
     scores = _scores(heads, query, key, attn_mask, is_causal, factor)
-    weights = heads.of_scores(e.exp(np.subtract(scores, np.expand_dims(result1, 3))))
-    rows = reshape(ct, shape=(heads.batch, heads.rows, type_of(value).shape[3]))
-    grad_weights = _product(rows, heads.of_key(value), 2, 2)
-    inner = reshape(reduce(r.reduce_sum, np.multiply(ct, output), (3,), True), shape=(heads.batch, heads.rows, 1))
+    weights = heads.shared_rows(e.exp(np.subtract(scores, np.expand_dims(result1, 3))))
+    rows = heads.shared_rows(ct)
+    grad_weights = _product(rows, value, 3, 3)
+    inner = reduce(r.reduce_sum, np.multiply(ct, output), (3,), True)
     # The logarithms have a gradient only in the backward of this operator.
-    grad_logsumexp = reshape(np.astype(ct1, type_of(inner).dtype), shape=type_of(inner).shape)
+    grad_logsumexp = np.expand_dims(np.astype(ct1, type_of(inner).dtype), 3)
+    inner, grad_logsumexp = heads.shared_rows(inner), heads.shared_rows(grad_logsumexp)
     grad_scores = np.multiply(weights, np.add(np.subtract(grad_weights, inner), grad_logsumexp))
     if dtype in HALVES:  # PyTorch's kernel rounds the factors, and scales the products
         weights, grad_scores = (_rounded(x, dtype) for x in (weights, grad_scores))
-    grad_value = _product_by_blocks(weights, rows, 1, heads, dtype)
-    grad_query = _product_by_blocks(grad_scores, heads.of_key(key), 2, heads, dtype, factor)
-    grad_key = _product_by_blocks(grad_scores, heads.of_query(query), 1, heads, dtype, factor)
+    else:  # one pass instead of one for each product
+        grad_scores, factor = np.multiply(grad_scores, factor), None
+    grad_value = _product_by_blocks(weights, rows, 2, heads, dtype)
+    grad_query = _product_by_blocks(grad_scores, key, 3, heads, dtype, factor)
+    grad_key = _product_by_blocks(grad_scores, heads.shared_rows(query), 2, heads, dtype, factor)
     grads = zip((grad_query, grad_key, grad_value), (query, key, value))
     return tuple(np.astype(reshape(g, shape=type_of(x).shape), dtype) for g, x in grads)
 
