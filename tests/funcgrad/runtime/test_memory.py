@@ -61,7 +61,8 @@ def test_a_step_faults_in_no_pages_again():
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=3"), ("MALLOC_ARENA_MAX", "3")]
+    ("name", "value"),
+    [("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=3"), ("MALLOC_ARENA_MAX", "3")],
 )
 def test_settings_of_the_user_are_left_alone(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)
