@@ -186,13 +186,14 @@ def flash_attention_backward(ct0, ct1, query, key, value, attn_mask, is_causal, 
     grad_logsumexp = np.expand_dims(np.astype(ct1, type_of(inner).dtype), 3)
     inner, grad_logsumexp = heads.shared_rows(inner), heads.shared_rows(grad_logsumexp)
     grad_scores = np.multiply(weights, np.add(np.subtract(grad_weights, inner), grad_logsumexp))
+    after: float | None = factor
     if dtype in HALVES:  # PyTorch's kernel rounds the factors, and scales the products
         weights, grad_scores = (_rounded(x, dtype) for x in (weights, grad_scores))
     else:  # one pass instead of one for each product
-        grad_scores, factor = np.multiply(grad_scores, factor), None
+        grad_scores, after = np.multiply(grad_scores, factor), None
     grad_value = _product_by_blocks(weights, rows, 2, heads, dtype)
-    grad_query = _product_by_blocks(grad_scores, key, 3, heads, dtype, factor)
-    grad_key = _product_by_blocks(grad_scores, heads.shared_rows(query), 2, heads, dtype, factor)
+    grad_query = _product_by_blocks(grad_scores, key, 3, heads, dtype, after)
+    grad_key = _product_by_blocks(grad_scores, heads.shared_rows(query), 2, heads, dtype, after)
     grads = zip((grad_query, grad_key, grad_value), (query, key, value))
     return tuple(np.astype(reshape(g, shape=type_of(x).shape), dtype) for g, x in grads)
 
