@@ -75,10 +75,10 @@ def common_subexpressions(program: Program) -> Program:
 
     for equation in program.equations:
         inputs = [known.get(a, a) for a in equation.inputs] if known else equation.inputs
-        if equation.primitive.name == "reshape" and inputs[0].type == equation.outputs[0].type:
-            if equation.outputs[0] not in results:
-                known[equation.outputs[0]] = inputs[0]
-                continue
+        out = equation.outputs[0] if equation.primitive.name == "reshape" else None
+        if out is not None and inputs[0].type == out.type and out not in results:
+            known[out] = inputs[0]
+            continue
         key = (equation.primitive, *inputs, *equation.params.items())  # equal literals are one object
         earlier = None if _acts(equation) else seen.get(key)
         if earlier is None:

@@ -36,7 +36,7 @@ def labels_of(x: ArrayType, y: ArrayType, contract: tuple, batch: tuple) -> tupl
 
 
 def pays(x: ArrayType, y: ArrayType, contract: tuple, batch: tuple) -> bool:
-    """Whether the kernel is faster than XLA ; depends only on sizes and dtype."""
+    """Whether the kernel is faster than XLA; depends only on sizes and dtype."""
     (cx, _), (bx, _) = contract, batch
     if x.dtype not in SUFFIXES:
         return False

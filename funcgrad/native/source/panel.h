@@ -76,11 +76,7 @@ void pack(const T* right, const int32_t* depth, int64_t steps, const int32_t* co
     return;
   }
   for (int64_t k = 0; k < steps;) {
-    const int64_t left = steps - k;
-    bool side_by_side = left >= lanes;
-    if (side_by_side)
-      for (int j = 1; j < lanes; ++j) side_by_side &= depth[k + j] == depth[k] + j;
-    if (!side_by_side) {
+    if (steps - k < lanes || !adjacent(depth + k, lanes)) {
       T* to = panel + k * step;
       const T* from = right + depth[k];
       for (int c = 0; c < width; ++c) to[c] = from[columns[c]];
@@ -122,10 +118,9 @@ template <class T>
 Panel<T> panel_of(const T* right, const int32_t* depth, int64_t steps, const int32_t* columns, int width, int vectors,
                   int64_t rows, T* room) {
   const int wide = vectors * Simd<T>::kLanes;
-  if (rows <= kFewRows && width == wide && columns[width - 1] == columns[0] + width - 1) {
+  if (rows <= kFewRows && width == wide && adjacent(columns, width)) {
     const int64_t step = steps > 1 ? depth[1] - depth[0] : 0;
     bool even = true;
-    for (int c = 1; c < width; ++c) even &= columns[c] == columns[c - 1] + 1;
     for (int64_t k = 2; k < steps; ++k) even &= depth[k] - depth[k - 1] == step;
     if (even) return {right + depth[0] + columns[0], step};
   }

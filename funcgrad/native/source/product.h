@@ -123,9 +123,7 @@ class Multiplier {
   const T* pack_rows(const T* left, int64_t first, int64_t count, int64_t k, int64_t steps) {
     T* const room = scratch<T, 2>(parts(count, lanes) * lanes * d_.block + lanes);
     const int32_t *rows = p_.left_rows.data() + first, *depth = p_.left_depth.data() + k;
-    bool together = true;
-    for (int64_t r = 1; r < count; ++r) together &= rows[r] == rows[r - 1] + 1;
-    if (!together) {
+    if (!adjacent(rows, count)) {
       for (int64_t r = 0; r < count; r += lanes)
         pack<T>(left, depth, steps, rows + r, int(std::min<int64_t>(lanes, count - r)), 1, room + r * d_.block);
       return room;

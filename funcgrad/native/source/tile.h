@@ -59,6 +59,13 @@ struct Simd {
   }
 };
 
+// Whether offsets grow by one.
+inline bool adjacent(const int32_t* offsets, int64_t count) {
+  bool all = true;
+  for (int64_t i = 1; i < count; ++i) all &= offsets[i] == offsets[i - 1] + 1;
+  return all;
+}
+
 // Where a tile goes: row r, column c at `at[rows[r] + columns[c]]`.
 template <class T>
 struct Target {
@@ -67,18 +74,16 @@ struct Target {
   const int32_t* columns;
   int width;          // columns that there are
   unsigned together;  // bit v: whether the columns of vector v are side by side
-  bool adjacent;      // whether all are
+  bool all_together;  // whether all columns are
   bool add;           // to what is there
 
   // Towards `width` columns.
   void turn_to(const int32_t* first, int count) {
-    columns = first, width = count, together = 0, adjacent = true;
+    columns = first, width = count, together = 0, all_together = adjacent(columns, width);
     constexpr int lanes = Simd<T>::kLanes;
-    for (int c = 1; c < width; ++c) adjacent &= columns[c] == columns[c - 1] + 1;
     for (int v = 0; v * lanes < width; ++v) {
-      bool all = true;
-      for (int c = v * lanes + 1; c < width && c < (v + 1) * lanes; ++c) all &= columns[c] == columns[c - 1] + 1;
-      together |= unsigned(all) << v;
+      const int left = width - v * lanes;
+      together |= unsigned(adjacent(columns + v * lanes, left < lanes ? left : lanes)) << v;
     }
   }
 };
@@ -87,7 +92,7 @@ template <class T, int Rows, int Vectors>
 inline void put(typename Simd<T>::Vector (&acc)[Rows][Vectors], const Target<T>& to) {
   using S = Simd<T>;
   constexpr int lanes = S::kLanes;
-  if (to.adjacent && to.width == Vectors * lanes) {
+  if (to.all_together && to.width == Vectors * lanes) {
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
       T* at = to.at + to.rows[r] + to.columns[0];
