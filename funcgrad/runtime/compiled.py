@@ -24,6 +24,7 @@ except ImportError:
     _make: Any = None  # type: ignore[no-redef]
 
 from funcgrad.core.caching import Cache, Group
+from funcgrad.native.scheduling import batch_scheduling
 
 #: The arguments for creating a compiled function in JAX, after its name, the function and its cache-miss function.
 _PARTS = ("static_argnums", "static_argnames", "global_cache_key", "pytree_registry", "shard_arg_fallback", "cache")
@@ -61,6 +62,7 @@ def compiled(
     @wraps(function)
     def traced(*args: Any, **kwargs: Any) -> Any:
         # JAX calls this on a cache miss.
+        batch_scheduling()
         _tidy()
         _traced.append((itself[0], itself[1]))
         if many:
