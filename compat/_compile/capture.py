@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any
 
 from compat._compile.backward import Backward, NotReplayable, Returned, Trial, live_results, split
@@ -55,10 +56,12 @@ class Check:
         places: the source of each tensor it reads: an argument number or a storage, or the index of a result
             (``late``); None for a constant.
         late: whether any source is a result.
+        passed: the buffers that it has found valid last. Buffers are immutable, so they need no other check.
     """
 
     inspection: Inspection
     places: list[tuple[Any, int | None]]
+    passed: list[Any] = field(default_factory=list, init=False)
 
     def forget(self) -> None:
         """Releases the objects that were checked during capture."""
@@ -70,23 +73,48 @@ class Check:
     def late(self) -> bool:
         return any(result is not None for _, result in self.places)
 
-    def on(self, tensors: Sequence[Tensor], results: Sequence[Any], numbers: dict[int, int]) -> Callable[[], None]:
-        """The check of a replayed call.
+    def before_run(self, tensors: Sequence[Tensor]) -> None:
+        """Checks the values of a replayed call, none of which is a result.
+
+        Args:
+            tensors: the arguments of the call.
+
+        Raises:
+            Exception: what the inspection raises for invalid values.
+        """
+        buffers = self._buffers(tensors, (), {})
+        if len(buffers) != len(self.passed) or not all(map(is_, buffers, self.passed)):
+            self._on(buffers)()
+            self.passed = buffers
+
+    def after_run(
+        self, tensors: Sequence[Tensor], results: Sequence[Any], numbers: dict[int, int]
+    ) -> Callable[[], None]:
+        """The check of the values of a replayed call, to be called once they are computed.
 
         Args:
             tensors: the arguments of the call.
             results: the results of the window.
             numbers: the index of each operation result among these.
         """
-        seen = []
+        return self._on(self._buffers(tensors, results, numbers))
+
+    def _buffers(self, tensors: Sequence[Tensor], results: Sequence[Any], numbers: dict[int, int]) -> list[Any]:
+        buffers = []
         for t, (source, result) in zip(self.inspection.seen, self.places):
-            buffer = t._storage_.buffer
             if result is not None:
-                buffer = results[numbers[result]]
+                buffers.append(results[numbers[result]])
             elif source is not None:
-                buffer = (tensors[source]._storage_ if source.__class__ is int else source).buffer
-            seen.append(wrap(UntypedStorage(buffer, t._storage_.base), t._layout_, t._offset_))
-        return self.inspection.on(seen)
+                buffers.append((tensors[source]._storage_ if source.__class__ is int else source).buffer)
+            else:
+                buffers.append(t._storage_.buffer)
+        return buffers
+
+    def _on(self, buffers: Sequence[Any]) -> Callable[[], None]:
+        seen = self.inspection.seen
+        return self.inspection.on(
+            [wrap(UntypedStorage(b, t._storage_.base), t._layout_, t._offset_) for t, b in zip(seen, buffers)]
+        )
 
 
 @dataclass

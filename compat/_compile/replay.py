@@ -11,6 +11,7 @@ from typing import Any
 from compat._compile.backward import Returned, record
 from compat._compile.capture import Call, Constant, Gradient
 from compat._core.autograd.node import NO_EDGE, Node
+from compat._core.memory.storage import UntypedStorage
 from compat._core.random.engine import Engine
 from compat._core.random.generator import Generator
 from compat._core.tensor.tensor import Tensor, autograd_of, from_buffer
@@ -19,6 +20,7 @@ from compat._core.types.errors import FREED
 from compat.optim._hyperparameters import Hyperparameter, value_at
 from compat.random import default_generator
 from funcgrad import runtime, trees
+from funcgrad.core.tracing import JaxArray
 
 
 class FinishedBackward(Node):
@@ -79,7 +81,7 @@ class Recorded(Guarded):
 
     def __call__(self, tensors: Sequence[Tensor], again: Callable[[], Any]) -> Any:
         for check in self._early:
-            check.on(tensors, (), {})()
+            check.before_run(tensors)
         return record(self.call, [_buffer_of(source, tensors) for source in self.call.sources], tensors, again)
 
 
@@ -113,7 +115,7 @@ class Replay(Guarded):
         call = self.call
         runtime.catch_up(recent=False)  # otherwise each step would wait for the previous one
         for check in self._early:
-            check.on(tensors, (), {})()
+            check.before_run(tensors)
         step = _Step(self, tensors)
         try:
             step.do()
@@ -121,7 +123,7 @@ class Replay(Guarded):
             # An interrupt, such as a signal handler, finds either all of the replay done, or nothing.
             step.settle()
             raise
-        runtime.due([check.on(tensors, step.found, self._results) for check in self._late])
+        runtime.due([check.after_run(tensors, step.found, self._results) for check in self._late])
         if call.results.__class__ is Returned:
             return self._returned(call.results, step.found, tensors)
         return trees.map(lambda x: self._returned(x, step.found, tensors), call.results)
@@ -132,12 +134,20 @@ class Replay(Guarded):
             self._numbers[i] = value_at(path)
         return self._numbers
 
-    def _input(self, source: Any, tensors: Sequence[Tensor]) -> Any:
-        if source.__class__ is list:
-            return runtime.ready(source[0].buffer)
-        if source.__class__ is int:
-            return runtime.ready(tensors[source]._storage_.buffer)
-        return source.buffer if source.__class__ is Constant else runtime.value_of(runtime.drawn(source))
+    def inputs(self, tensors: Sequence[Tensor]) -> list[Any]:
+        """The window's present inputs."""
+        found = []
+        for source in self.call.sources:
+            if source.__class__ is list:
+                buffer = source[0].buffer
+            elif source.__class__ is int:
+                buffer = tensors[source]._storage_.buffer
+            elif source.__class__ is Constant:
+                buffer = source.buffer
+            else:
+                buffer = runtime.value_of(runtime.drawn(source))
+            found.append(buffer if buffer.__class__ is JaxArray else runtime.ready(buffer))
+        return found
 
     def _set(self, gradient: Gradient, buffer: Any, tensors: Sequence[Tensor]) -> None:
         leaf = tensors[gradient.leaf] if isinstance(gradient.leaf, int) else gradient.leaf
@@ -182,11 +192,14 @@ class _Step:
     def do(self) -> None:
         """Runs the replay."""
         replay = self.replay
-        inputs = self.inputs = [replay._input(source, self.tensors) for source in replay.call.sources]
+        inputs = self.inputs = replay.inputs(self.tensors)
         numbers = replay.current_numbers()
         # Written tensors release their buffers first, so that these can be donated.
         for storage, i in replay.lent:
-            inputs[i] = storage.give_up(inputs[i])
+            if storage.__class__ is UntypedStorage:
+                storage.buffer = None
+            else:
+                inputs[i] = storage.give_up(inputs[i])
         replay.run(inputs, numbers, self.box)
         self.apply()
 
