@@ -13,7 +13,7 @@ from compat._core.types import dtype as dtypes
 from compat._core.types.errors import lacks, warn, wrap_dim
 from compat._operators.arguments import no_complex_derivative
 from compat._operators.pointwise.declare import category
-from compat._operators.reduction.logsumexp import minus_maximum
+from compat._operators.reduction.logsumexp import minus_maximum, without_infinity
 from compat._operators.reduction.sum_mean_var import accumulated, axes_of, reduce
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
@@ -38,7 +38,8 @@ def _shifted(x: Any, axes: tuple[int, ...]) -> Any:
     """The elements minus their maximum, so that no exponential overflows."""
     if not type_of(x).size:
         return x
-    return minus_maximum(x, e.stop_gradient(reduce(r.reduce_max, x, axes, True)))
+    peak = e.stop_gradient(reduce(r.reduce_max, x, axes, True))
+    return minus_maximum(x, peak, without_infinity(peak))
 
 
 def _is_last(x: Any, dim: int) -> bool:

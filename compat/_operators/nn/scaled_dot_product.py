@@ -39,7 +39,7 @@ def _exponentials(x: Any, axis: int) -> tuple[Any, Any, Any, Any]:
     """
     maximum = e.stop_gradient(reduce(r.reduce_max, x, (axis,), True))
     masked = np.equal(maximum, -math.inf)
-    weights = e.exp(minus_maximum(x, np.where(masked, e.number(0, maximum), maximum)))
+    weights = e.exp(minus_maximum(x, maximum, np.where(masked, e.number(0, maximum), maximum)))
     total = reduce(r.reduce_sum, weights, (axis,), True)
     return weights, np.where(masked, e.number(1, total), total), maximum, masked
 
