@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from compat._core.operators.op import aten
@@ -24,16 +23,16 @@ def minus_maximum(x: Any, peak: Any, shift: Any) -> Any:
     peak`` without rounding the product. For large numbers the result could be so large that its exponential overflows.
 
     Args:
-        shift: the number to subtract: ``peak``, but zero where that is ``-inf``. It must be another value than ``peak``
-            to XLA, which otherwise repeats the maximum for each element in memory: a softmax then takes 2 to 4 times
-            as long.
+        shift: the number to subtract: ``peak``, but a finite one where that is ``-inf``. It must be another value than
+            ``peak`` to XLA, which otherwise repeats the maximum for each element in memory: a softmax then takes 2 to
+            4 times as long.
     """
     return np.subtract(np.where(np.greater(x, peak), peak, x), shift)
 
 
 def without_infinity(peak: Any) -> Any:
-    """``peak``, and zero where it is ``-inf``."""
-    return np.where(np.greater(peak, -math.inf), peak, e.number(0, peak))
+    """``peak``, and the least number where it is ``-inf``."""
+    return np.maximum(peak, float(np.finfo(type_of(peak).dtype).min))
 
 
 def check_logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> None:
