@@ -12,6 +12,7 @@ import pytest
 import compat as torch
 from compat._compile import Compiled
 from compat._compile.replay import Replay
+from compat._core.operators.value_checks import Inspection
 from funcgrad import runtime
 
 pytestmark = pytest.mark.deferral
@@ -316,6 +317,41 @@ def test_targets_are_still_checked() -> None:
             f(x, y)
         with pytest.raises(IndexError, match="Target 7 is out of bounds"):
             f(x, torch.tensor([0, 7]))
+
+
+def test_values_are_checked_again_only_after_a_write(replays: list[Replay], monkeypatch: pytest.MonkeyPatch) -> None:
+    inspected: list[Inspection] = []
+    on = Inspection.on
+
+    def counted(self: Inspection, seen: Any) -> Any:
+        inspected.append(self)
+        return on(self, seen)
+
+    monkeypatch.setattr(Inspection, "on", counted)
+
+    @torch.compile
+    def f(x: Any, y: Any) -> Any:
+        return nn.functional.nll_loss(x, y)
+
+    array = np.array([0, 1])
+    x, y, shared = torch.zeros(2, 3), torch.tensor([0, 1]), torch.from_numpy(array)
+    with torch.no_grad():
+        for target in (y, shared):
+            for _ in range(4):
+                f(x, target)
+            before = len(inspected)
+            f(x, target)
+            assert len(inspected) == before
+        y[1] = 7
+        for _ in range(2):
+            with pytest.raises(IndexError, match="Target 7 is out of bounds"):
+                f(x, y)
+        y[1] = 2
+        assert f(x, y).item() == 0
+        array[0] = 5
+        with pytest.raises(IndexError, match="Target 5 is out of bounds"):
+            f(x, shared)
+    assert replays
 
 
 def test_an_exception_in_a_replay_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

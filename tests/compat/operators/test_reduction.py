@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import compat as torch
+from funcgrad import runtime
 from tests.compat.differences import assert_derivatives
 from tests.compat.facts import assert_same, cases, observe
 
@@ -62,6 +63,18 @@ def test_softmax_neither_overflows_nor_loses_small_ones() -> None:
     assert x.log_softmax(0).tolist() == [-1000.0, 0.0]
     x.log_softmax(0)[0].backward()
     assert x.grad.tolist() == [1.0, -1.0]
+
+
+@pytest.mark.parametrize("by_numpy", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_softmax_of_infinite_numbers(dtype: Any, by_numpy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As PyTorch: where the maximum is infinite or not a number, so is the sum.
+    monkeypatch.setattr(runtime.settings, "by_numpy", by_numpy)
+    inf, nan = float("inf"), float("nan")
+    x = torch.tensor([[-inf, 3.0], [-inf, -inf], [inf, 1.0], [nan, 1.0]], dtype=dtype)
+    rows = [[0.0, 1.0], [nan, nan], [nan, nan], [nan, nan]]
+    np.testing.assert_array_equal(x.softmax(1).tolist(), rows)
+    np.testing.assert_array_equal(x.log_softmax(1).tolist(), [[-inf, 0.0], *rows[1:]])
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "max", "amin", "logsumexp", "var", "argmax", "cumsum"])
