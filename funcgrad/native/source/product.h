@@ -46,25 +46,24 @@ inline Table multiples(int64_t count, int64_t stride = 1) {
 struct Division {
   int64_t batches, rows, columns, depth;
   Panels panels;
-  int64_t ranges, height;  // of rows
-  int64_t groups, group;   // of panels
-  int64_t block;           // steps of the depth at once
-  int64_t each;            // items of a task
+  int64_t ranges = 0, height = 0;  // of rows
+  int64_t groups = 0, group = 0;   // of panels
+  int64_t block = 0;               // steps of the depth at once
+  int64_t each = 1;                // items of a task
 
   template <class T>
   static Division of(const Product<T>& p) {
     Division d{int64_t(p.out_at.size()), int64_t(p.left_rows.size()), int64_t(p.out_columns.size()),
                int64_t(p.left_depth.size()), Panels(p.out_columns.size(), Simd<T>::kLanes)};
-    const int64_t deep = std::max<int64_t>(d.depth, 1), task = task_of(d.work()), area = task / deep;
-    d.block = parts(deep, parts(deep, kDepth));
-    const int64_t columns = std::clamp<int64_t>(kPacked / d.block, 1, std::max<int64_t>(d.columns, 1));
+    if (!d.work()) return d;  // no items
+    const int64_t task = task_of(d.work()), area = task / d.depth, all = d.panels.count;
+    d.block = parts(d.depth, parts(d.depth, kDepth));
+    const int64_t columns = std::min(kPacked / d.block, d.columns);
     d.ranges = parts(d.rows, std::max(area / columns, kLeastRows));
-    d.height = parts(parts(d.rows, std::max<int64_t>(d.ranges, 1)), kRows) * kRows;
-    const int64_t most = std::max<int64_t>(d.panels.count, 1), all = std::max<int64_t>(d.columns, 1);
-    const int64_t fit = std::min(area / std::max<int64_t>(d.height, 1), columns) * most / all;
-    d.groups = parts(d.panels.count, std::clamp<int64_t>(fit, 1, most));
-    d.group = parts(d.panels.count, std::max<int64_t>(d.groups, 1));
-    d.each = std::max<int64_t>(task * most / std::max<int64_t>(d.group * all * deep * d.height, 1), 1);
+    d.height = parts(parts(d.rows, d.ranges), kRows) * kRows;
+    d.groups = parts(all, std::clamp<int64_t>(std::min(area / d.height, columns) * all / d.columns, 1, all));
+    d.group = parts(all, d.groups);
+    d.each = std::max<int64_t>(task * all / (d.group * d.columns * d.depth * d.height), 1);
     return d;
   }
   int64_t work() const { return batches * rows * columns * depth; }
