@@ -30,7 +30,7 @@ def batch_scheduling() -> None:
     jax.local_devices()
     if not sys.platform.startswith("linux"):
         return
-    for task in Path("/proc/self/task").iterdir():
+    for task in Path("/proc/self/task").glob("[0-9]*"):
         with suppress(OSError):  # the thread has ended, or the system forbids it
             thread = int(task.name)
             if (task / "comm").read_text().strip() == WORKER and os.sched_getscheduler(thread) == os.SCHED_OTHER:

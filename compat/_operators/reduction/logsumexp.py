@@ -24,8 +24,8 @@ def minus_maximum(x: Any, peak: Any, shift: Any) -> Any:
 
     Args:
         shift: the number to subtract: ``peak``, but a finite one where that is ``-inf``. It must be another value than
-            ``peak`` to XLA, which otherwise repeats the maximum for each element in memory: a softmax then takes 2 to
-            4 times as long.
+            ``peak`` to XLA, which otherwise stores the maximum for each element: a softmax of 1024 rows of 1000 then
+            takes 1.35 times as long on a CPU.
     """
     return np.subtract(np.where(np.greater(x, peak), peak, x), shift)
 
