@@ -26,9 +26,10 @@ cannot serialize a program with several, so one that takes long to compile has a
 from __future__ import annotations
 
 import os
-from functools import cache
 
 import jax
+
+from funcgrad.core.ir import Program
 
 
 def cores() -> int:
@@ -45,20 +46,34 @@ ASYNCHRONOUS = bool(jax.config.read("jax_cpu_enable_async_dispatch"))
 VECTOR_WIDTH = 512
 #: LLVM's optimization level.
 OPTIMIZATION_LEVEL = 1
-#: The bytes of a block of temporary memory. An array that is larger has a block of its own.
+#: The bytes of a block of temporary memory, unless an array is larger.
 TEMPORARY_BLOCK = 48 * 2**20
 #: The estimated milliseconds of compiling beyond which a program has a single block.
 LONG = 10_000.0
 
 
-@cache
-def compiler_options(long: bool = False) -> dict[str, int | bool]:
-    """Options for ``jax.jit``; ``long``: the program takes longer than ``LONG`` to compile."""
+def temporary_block(program: Program) -> int:
+    """The bytes of a block of a program's temporary memory: ``TEMPORARY_BLOCK``, or those of its largest array, since
+    XLA prints a warning for each that is larger than a block."""
+    return max(TEMPORARY_BLOCK, _largest(program))
+
+
+def _largest(program: Program) -> int:
+    sizes = [v.type.nbytes for e in program.equations for v in e.outputs]
+    return max([*sizes, *[_largest(nested) for e in program.equations for nested in e.programs()]], default=0)
+
+
+def compiler_options(block: int | None = TEMPORARY_BLOCK) -> dict[str, int | bool]:
+    """Options for ``jax.jit``.
+
+    Args:
+        block: the bytes of a block of temporary memory; None for a single block.
+    """
     options: dict[str, int | bool] = {"xla_allow_excess_precision": False}
     if jax.default_backend() == "cpu":
         options["xla_cpu_prefer_vector_width"] = VECTOR_WIDTH
         options["xla_cpu_copy_insertion_use_region_analysis"] = True
         options["xla_backend_optimization_level"] = OPTIMIZATION_LEVEL
-        if not long:
-            options["xla_multiheap_size_constraint_per_heap"] = TEMPORARY_BLOCK
+        if block is not None:
+            options["xla_multiheap_size_constraint_per_heap"] = block
     return options

@@ -25,7 +25,7 @@ from funcgrad.runtime.constants import adopted, copied, scalar
 from funcgrad.runtime.deferred import Deferred, catch_up, let_go, local, set_put, settings, value_of
 from funcgrad.runtime.estimate import compile_cost, equations_cost
 from funcgrad.runtime.numpy_backend.aligned import is_aligned
-from funcgrad.runtime.options import ASYNCHRONOUS, LONG, compiler_options
+from funcgrad.runtime.options import ASYNCHRONOUS, LONG, compiler_options, temporary_block
 from funcgrad.runtime.process import process, refuse
 
 #: A program runs by NumPy for this multiple of the runs after which its compile time is saved, as estimated. Its window
@@ -140,7 +140,7 @@ class Executable:
         if found is None:
             found = kept.again(None)
         if found is None:
-            options = compiler_options(self.compile_cost() > LONG)
+            options = compiler_options(None if self.compile_cost() > LONG else temporary_block(self.program))
             found = compiled(lowered(self.program), donate_argnums=self.donate, compiler_options=options)
             kept[None] = found
         return found

@@ -89,3 +89,26 @@ def test_temporary_memory_is_divided_into_blocks_unless_compiling_takes_long(
     monkeypatch.setattr(programs, "LONG", 1.0)
     assert blocks() == "one"
     assert not recwarn.list
+
+
+LARGE = """
+import funcgrad as fg
+import funcgrad.numpy as fnp
+from funcgrad import runtime
+
+def products(x):
+    p = fnp.tanh(x @ x.T)  # 64 MiB
+    return fnp.mean(p * p.T)
+
+x = fnp.ones((4096, 4))
+[mean] = runtime.executable(fg.trace(products, x)).run(x)
+print(mean)
+"""
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="memory of the CPU")
+def test_large_arrays_are_no_reason_for_warnings() -> None:
+    # XLA prints one for each array that does not fit into a block.
+    done = subprocess.run([sys.executable, "-c", LARGE], check=True, capture_output=True, text=True)
+    assert float(done.stdout) == pytest.approx(1, abs=1e-2)
+    assert done.stderr == ""
