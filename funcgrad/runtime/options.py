@@ -52,10 +52,11 @@ TEMPORARY_BLOCK = 48 * 2**20
 LONG = 10_000.0
 
 
-def temporary_block(program: Program) -> int:
+def temporary_block(program: Program) -> int | None:
     """The bytes of a block of a program's temporary memory: ``TEMPORARY_BLOCK``, or those of its largest array, since
-    XLA prints a warning for each that is larger than a block."""
-    return max(TEMPORARY_BLOCK, _largest(program))
+    XLA prints a warning for each that is larger than a block; None if that is more than XLA's option can hold."""
+    block = max(TEMPORARY_BLOCK, _largest(program))
+    return block if block < 2**31 else None
 
 
 def _largest(program: Program) -> int:
