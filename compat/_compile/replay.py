@@ -11,7 +11,6 @@ from typing import Any
 from compat._compile.backward import Returned, record
 from compat._compile.capture import Call, Constant, Gradient
 from compat._core.autograd.node import NO_EDGE, Node
-from compat._core.memory.storage import UntypedStorage
 from compat._core.random.engine import Engine
 from compat._core.random.generator import Generator
 from compat._core.tensor.tensor import Tensor, autograd_of, from_buffer
@@ -20,7 +19,6 @@ from compat._core.types.errors import FREED
 from compat.optim._hyperparameters import Hyperparameter, value_at
 from compat.random import default_generator
 from funcgrad import runtime, trees
-from funcgrad.core.tracing import JaxArray
 
 
 class FinishedBackward(Node):
@@ -134,20 +132,12 @@ class Replay(Guarded):
             self._numbers[i] = value_at(path)
         return self._numbers
 
-    def inputs(self, tensors: Sequence[Tensor]) -> list[Any]:
-        """The window's present inputs."""
-        found = []
-        for source in self.call.sources:
-            if source.__class__ is list:
-                buffer = source[0].buffer
-            elif source.__class__ is int:
-                buffer = tensors[source]._storage_.buffer
-            elif source.__class__ is Constant:
-                buffer = source.buffer
-            else:
-                buffer = runtime.value_of(runtime.drawn(source))
-            found.append(buffer if buffer.__class__ is JaxArray else runtime.ready(buffer))
-        return found
+    def _input(self, source: Any, tensors: Sequence[Tensor]) -> Any:
+        if source.__class__ is list:
+            return runtime.ready(source[0].buffer)
+        if source.__class__ is int:
+            return runtime.ready(tensors[source]._storage_.buffer)
+        return source.buffer if source.__class__ is Constant else runtime.value_of(runtime.drawn(source))
 
     def _set(self, gradient: Gradient, buffer: Any, tensors: Sequence[Tensor]) -> None:
         leaf = tensors[gradient.leaf] if isinstance(gradient.leaf, int) else gradient.leaf
@@ -192,14 +182,11 @@ class _Step:
     def do(self) -> None:
         """Runs the replay."""
         replay = self.replay
-        inputs = self.inputs = replay.inputs(self.tensors)
+        inputs = self.inputs = [replay._input(source, self.tensors) for source in replay.call.sources]
         numbers = replay.current_numbers()
         # Written tensors release their buffers first, so that these can be donated.
         for storage, i in replay.lent:
-            if storage.__class__ is UntypedStorage:
-                storage.buffer = None
-            else:
-                inputs[i] = storage.give_up(inputs[i])
+            inputs[i] = storage.give_up(inputs[i])
         replay.run(inputs, numbers, self.box)
         self.apply()
 
