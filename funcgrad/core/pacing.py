@@ -3,7 +3,8 @@
 CPython runs one thread at a time. NumPy's operations release the interpreter's lock and wait for it afterwards, so
 beside a thread that works in Python without a break, a program of many small operations stands still. A paced thread
 works in turns of ``TURN`` seconds, with breaks of ``BREAK`` seconds, which begin at any call of a function: most of its
-work is in JAX.
+work is in JAX. Within a turn the threads change every ``SWITCH_INTERVAL``. Breaks as long as the turns cost more than
+they save: much of a short turn passes in waiting, and lowering a program of 185 equations, 60 ms of work, took 500 ms.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from types import FrameType
 from typing import Any
 
 #: The seconds of work between two breaks, and of a break.
-TURN, BREAK = 1e-3, 1e-3
-#: The interpreter's switch interval, in seconds, as long as a thread is paced: for work that cannot be interrupted.
+TURN, BREAK = 2e-2, 1e-3
+#: The interpreter's switch interval, in seconds, as long as a thread is paced.
 SWITCH_INTERVAL = 1e-4
 
 _hurried = 0  # how many threads wait for the paced ones

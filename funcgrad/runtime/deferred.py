@@ -159,7 +159,7 @@ class Settings:
         self.by_numpy = True
         # Compiling slows the program down, and is slowed down by it: most on a single core. A program that waits for
         # the compiler stands still for many steps, so it goes on for long enough.
-        self.patience, self.behind, self.beside = (0.5, 2.5, 1000.0) if cores() > 1 else (1.5, 4.0, 0.0)
+        self.patience, self.behind, self.beside = (0.5, 1.5, 1000.0) if cores() > 1 else (1.5, 4.0, 0.0)
         self.warmup = 3
 
 

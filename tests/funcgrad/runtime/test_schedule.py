@@ -118,7 +118,7 @@ def test_on_one_core_it_is_compiled_and_used_later(monkeypatch: pytest.MonkeyPat
     assert alone.patience > before.patience and alone.behind > before.behind
     for name in ("patience", "behind"):
         monkeypatch.setattr(runtime.settings, name, getattr(alone, name))
-    assert how(12) == ["one by one"] * 9 + ["whole"] * 3
+    assert how(15) == ["one by one"] * 12 + ["whole"] * 3
 
 
 @pytest.mark.usefixtures("worth")
