@@ -236,14 +236,14 @@ def value_of(buffer: Any, awaited: bool = False) -> Any:
 
 
 def later(check: Callable[[], None]) -> None:
-    """Registers ``check``, which reads values that are not computed yet: called when Python next needs a value, or when
-    the next window is run."""
+    """Registers ``check``, which reads values that are not computed yet: called when Python next needs a value, or two
+    windows later."""
     local.queue.later.append(check)
 
 
 def due(checks: Sequence[Callable[[], None]]) -> None:
     """Registers checks of values that are being computed: called when Python next needs a value, or by ``catch_up`` two
-    steps later."""
+    windows later, when no program waits for them."""
     queue = local.queue
     queue.due += queue.recent
     queue.recent = list(checks)
@@ -253,7 +253,7 @@ def catch_up(recent: bool = True) -> None:
     """Calls the callbacks registered for when values are computed.
 
     Args:
-        recent: whether to include those of the last step, for which it would have to wait.
+        recent: whether to include those of the last window, for which it would have to wait.
 
     Raises:
         Exception: the first error that one of them raises; the others are dropped.
@@ -312,8 +312,7 @@ def flush(awaited: bool = False) -> None:
     queue = local.queue
     local.last = None
     if local.hold is None:
-        if queue.due or queue.recent:
-            catch_up()
+        catch_up(recent=False)  # otherwise each window would wait for the previous one
         if queue.ops or queue.backlog:
             queue.awaited = awaited
             try:
@@ -321,7 +320,7 @@ def flush(awaited: bool = False) -> None:
             finally:
                 queue.awaited = False
             queue.backwards = 0
-            queue.due += queue.later
+            due(queue.later)
             queue.later.clear()
 
 

@@ -3,7 +3,8 @@
 Computed values are checked before the operation, even if other operands are deferred: an invalid target from a file
 raises an error at once. Deferred values are results of recorded operations, and waiting for them would end the window.
 Results of a few small operations are predicted (``funcgrad.runtime.foreseen``); all others are checked once they are
-computed, and the error is raised then. It names the line of the operation; with ``COMPAT_EAGER=1`` it is raised there.
+computed, where Python needs a value or two windows later. The error names the line of the operation; with
+``COMPAT_EAGER=1`` it is raised there.
 """
 
 from __future__ import annotations

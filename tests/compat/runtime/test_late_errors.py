@@ -53,6 +53,20 @@ def test_an_error_at_its_own_line_has_the_usual_text() -> None:
     assert str(caught.value) == "index out of range in self"
 
 
+def test_a_loop_that_reads_no_value_raises_it_without_waiting_for_the_previous_window() -> None:
+    def window() -> Any:
+        result = torch.ones(3, 30_000).sum(1)
+        torch.runtime.flush()
+        return result
+
+    looked_up = functional.embedding(sevens(), torch.ones(3, 2))
+    window()
+    window()  # nothing is read: the window before may still run
+    with pytest.raises(IndexError, match="index out of range in self"):
+        window()
+    assert window().tolist() == [30_000] * 3 and looked_up.shape == (3, 2)
+
+
 def test_eager_mode_raises_at_the_operation() -> None:
     code = """
 import compat as torch
