@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
-from compat._compile import compile
+from compat._compile import backend_names, compile
 from compat._compile.stance import compiling, set_stance
 from compat.nn.modules.module import Module
 
@@ -97,5 +96,4 @@ def list_backends(exclude_tags: Sequence[str] | None = ("debug", "experimental")
     Args:
         exclude_tags: the tags of those that are left out.
     """
-    found: list[str] = import_module("compat._dynamo.backends.registry").list_backends(exclude_tags)
-    return found
+    return backend_names.list_backends(exclude_tags)

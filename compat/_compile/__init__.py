@@ -15,6 +15,7 @@ from contextlib import nullcontext
 from importlib import import_module
 from typing import Any
 
+from compat._compile.backend_names import registered
 from compat._compile.backward import NotReplayable
 from compat._compile.breaks import handling, refuse
 from compat._compile.capture import Capturing, ValueNeeded, single
@@ -234,7 +235,7 @@ def compile(
     if isinstance(model, (OptimizedModule, Compiled)):
         return model
     if isinstance(backend, str):
-        backend = import_module("compat._dynamo.backends.registry").registered(backend)
+        backend = registered(backend)
     if callable(backend):
         made = import_module("compat._dynamo.backends").ByBackend(model, backend, fullgraph, options)
         return OptimizedModule(model, fullgraph, made) if isinstance(model, Module) else made

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 import compat as torch
+from compat._compile import backend_names
 from compat._dynamo import list_backends, lookup_backend, register_backend
-from compat._dynamo.backends import registry
 from compat._dynamo.exc import BackendCompilerFailed, InvalidBackend, Unsupported
 from compat._dynamo.testing import CompileCounter, CompileCounterWithBackend, EagerAndRecordGraphs
 
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch: Any) -> None:
-    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(backend_names, "_registered", {})
 
 
 def test_a_registered_backend_is_called_by_its_name() -> None:
