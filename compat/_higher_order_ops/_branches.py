@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from compat._core.dispatch.overrides import state, unwatched
 from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_unflatten
-from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tensor import Tensor, location
 from compat._core.tensor.torch_function import DisableTorchFunction
-from compat.fx._dispatch_trace import Recorder, drop_unused, place
+from compat.fx._dispatch_trace import Recorder, drop_unused
 from compat.fx.graph_module import GraphModule
 from compat.fx.node import Node
 
@@ -51,16 +51,16 @@ class _Branch(Recorder):
     def _constant(self, t: Tensor) -> Node:
         if self.values.is_new(t) and (self.values.knows(t) or t.grad_fn is not None):
             return super()._constant(t)  # an error
-        if all(place(t) != place(other) for other in self._lifted):
+        if all(location(t) != location(other) for other in self._lifted):
             self._lifted.append(t)
         return self.lift(t)
 
     def lift(self, t: Tensor) -> Node:
         """Adds a tensor to the inputs."""
-        known = self._nodes.get(place(t))
+        known = self._nodes.get(location(t))
         if known is not None:
             return known
-        name = f"lifted_{next(n for n, other in enumerate(self._lifted) if place(other) == place(t))}"
+        name = f"lifted_{next(n for n, other in enumerate(self._lifted) if location(other) == location(t))}"
         first = next(iter(self.graph.nodes), None)
         if first is None:
             return self.argument(name, t)

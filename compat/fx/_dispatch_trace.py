@@ -15,7 +15,7 @@ from compat._core.dispatch.overloads import OpOverload, aten
 from compat._core.dispatch.overrides import Shown, state, unwatched
 from compat._core.operators.plan import type_of_kind
 from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_map
-from compat._core.tensor.tensor import Tensor, sync, wrap
+from compat._core.tensor.tensor import Tensor, location, wrap
 from compat._core.transforms.grad_mode import mode
 from compat.fx._data_dependent_sizes import CountedSizes
 from compat.fx._primitive_operators import run_as_operators, without_operator
@@ -31,13 +31,6 @@ __all__ = ["ModuleCall", "Recorder", "current", "record"]
 
 #: Operators that, with a gradient, are recorded without their writes, as operators of more results.
 _WITH_STATISTICS = {"native_batch_norm": "_native_batch_norm_legit_functional"}
-
-
-def place(t: Tensor) -> tuple[Any, ...]:
-    """The location of a tensor's values: under autograd, operations receive other objects than the function has."""
-    if t._view_ is not None:
-        sync(t)
-    return id(t._storage_), t._offset_, t._layout_
 
 
 class ModuleCall(NamedTuple):
@@ -69,7 +62,7 @@ class Recorder(TorchDispatchMode):
         self.constants: dict[str, Tensor] = {}
         self.branches: dict[str, Any] = {}
         self.error = error
-        self._names = {place(t): name for name, t in (owned or {}).items()}
+        self._names = {location(t): name for name, t in (owned or {}).items()}
         self._nodes: dict[tuple[Any, ...], Node] = {}
         self.preserved: dict[str, ModuleCall] = {}
         self._calls: list[tuple[str, type]] = []  # the modules that are being called, the outermost one first
@@ -93,8 +86,8 @@ class Recorder(TorchDispatchMode):
 
     def register(self, t: Tensor, node: Node, depends: bool) -> None:
         """Registers the node of a tensor."""
-        self._nodes[place(t)] = node
-        self._held.append((t, node, place(t)))
+        self._nodes[location(t)] = node
+        self._held.append((t, node, location(t)))
         self.values.follow(t, depends)
 
     def node_of(self, t: Tensor) -> Node:
@@ -103,11 +96,11 @@ class Recorder(TorchDispatchMode):
         Raises:
             RuntimeError: if it was computed from arguments by an operation that was not traced.
         """
-        found = self._nodes.get(place(t))
+        found = self._nodes.get(location(t))
         return self._constant(t) if found is None else found
 
     def _constant(self, t: Tensor) -> Node:
-        name = self._names.get(place(t))
+        name = self._names.get(location(t))
         if name is None and (self.values.knows(t) or t.grad_fn is not None):
             made = "" if t.grad_fn is None else f" ({type(t.grad_fn).__name__})"
             raise RuntimeError(
@@ -239,7 +232,7 @@ class Recorder(TorchDispatchMode):
     def _restore_layouts(self) -> None:
         """Adds views to nodes whose tensors were changed by in-place views such as ``squeeze_``."""
         for t, node, (_, offset, layout) in self._held:
-            if node.meta.get("val") is t and place(t)[1:] != (offset, layout):
+            if node.meta.get("val") is t and location(t)[1:] != (offset, layout):
                 node.meta["val"] = wrap(t._storage_, layout, offset)
 
     def __enter__(self) -> Any:

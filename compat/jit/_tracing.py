@@ -10,9 +10,8 @@ from typing import Any
 
 from compat._core.dispatch.overrides import unwatched
 from compat._core.pytree.trees import tree_leaves
-from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tensor import Tensor, location
 from compat._core.tensor.torch_function import DisableTorchFunction, TorchFunctionMode
-from compat.fx._dispatch_trace import place
 from compat.jit._graph import Graph, JitType, Value
 from compat.jit._graph_code import code_of
 from compat.jit._scripted import original_class
@@ -92,12 +91,12 @@ class _Tracer(TorchFunctionMode):
 
     def know(self, t: Any, value: Value) -> None:
         """Registers the value of an object."""
-        self._values[id(t)] = self._values[place(t)] = value
+        self._values[id(t)] = self._values[location(t)] = value
         self._held.append((t, t._storage_))
 
     def known(self, t: Tensor) -> Value | None:
         """The value of a tensor; None if it has none."""
-        return self._values.get(id(t)) or self._values.get(place(t))
+        return self._values.get(id(t)) or self._values.get(location(t))
 
     def argument(self, t: Any, name: str = "") -> None:
         """Adds an input."""

@@ -16,10 +16,10 @@ import compat.onnx._shapes as _shapes
 import compat.onnx._vision as _vision
 from compat._core.dispatch.overloads import OpOverload
 from compat._core.pytree.trees import tree_leaves
-from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tensor import Tensor, location
 from compat.export._program import Trace
 from compat.export.graph_signature import InputKind
-from compat.fx._dispatch_trace import place, writes
+from compat.fx._dispatch_trace import writes
 from compat.fx.graph import Graph
 from compat.fx.node import Node, map_aggregate
 from compat.onnx._builder import Builder, Size
@@ -67,7 +67,7 @@ class Writing:
         while True:
             found = self._constants_but(written)
             more = {
-                place(n.meta["val"])[0]
+                location(n.meta["val"])[0]
                 for n in self.graph.nodes
                 if n not in found and isinstance(n.target, OpOverload) and writes(n.target)
             }
@@ -79,7 +79,7 @@ class Writing:
         found: set[Node] = set()
         for node in self.graph.nodes:
             value = node.meta.get("val")
-            if isinstance(value, Tensor) and place(value)[0] in written:
+            if isinstance(value, Tensor) and location(value)[0] in written:
                 continue
             sized = any(isinstance(n, Node) for n in tree_leaves(node.meta.get("shapes", ())))
             made = (getattr(node.target, "_opname", "") in _MAKERS and not sized) or not node.all_input_nodes
@@ -99,7 +99,7 @@ class Writing:
         first = min((self.order[user] for user in node.users if user not in self.constant), default=len(self.order))
         for other in self.constant:
             late = self.order[other] > first and isinstance(other.target, OpOverload) and writes(other.target)
-            if late and place(other.meta["val"])[0] == place(mine)[0]:
+            if late and location(other.meta["val"])[0] == location(mine)[0]:
                 raise OnnxExporterError(f"{other.target} writes into a constant that has been used already")
         return self.builder.parameter(self.builder.name("made"), mine)
 
@@ -189,15 +189,15 @@ class Writing:
         memory = _Memory(self.builder, mine, result)
         for other in [n for n in self.graph.nodes if n in self.names and n is not node]:
             seen = other.meta.get("val")
-            if not isinstance(seen, Tensor) or place(seen)[0] != place(mine)[0]:
+            if not isinstance(seen, Tensor) or location(seen)[0] != location(mine)[0]:
                 continue
             if not any(self.order[user] > self.order[node] for user in other.users):
                 continue
             shape = self.shapes(other)[0]
             whole = mine.is_contiguous() and seen.is_contiguous() and mine.numel() == seen.numel()
-            if place(seen) == place(mine):
+            if location(seen) == location(mine):
                 self.names[other] = result
-            elif whole and place(seen)[1] == place(mine)[1]:
+            elif whole and location(seen)[1] == location(mine)[1]:
                 self.names[other] = self.builder.op("Reshape", result, self.builder.ints(*shape))
             elif any(isinstance(n, Size) for n in [*shape, *self.shapes(target)[0]]):
                 raise OnnxExporterError(

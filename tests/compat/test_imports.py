@@ -59,9 +59,15 @@ def test_the_first_tensor_constructor_call_imports_its_module() -> None:
 def test_public_packages_leave_functions_as_they_are() -> None:
     """Functions check for overrides only once there can be some, because the check makes calls slower."""
     packages = (
-        "amp autograd distributions fft func linalg nn nn.functional nn.init optim sparse special testing utils.data"
+        "amp autograd compiler distributions fft func jit linalg nn nn.functional nn.init optim sparse special testing "
+        "utils.data"
     )
     program = "import importlib\n" + "".join(f"importlib.import_module('compat.{p}')\n" for p in packages.split())
+    program += (
+        "import compat as torch\n"
+        "step = torch.compile(lambda x: torch.jit.script(torch.nn.functional.relu)(x) * 2)\n"
+        "assert [step(torch.ones(1)).item() for _ in range(4)] == [2] * 4 and step.reason is None\n"
+    )
     found = modules_after(
         program + "from compat._core.tensor import torch_function\nassert not torch_function._enabled"
     )

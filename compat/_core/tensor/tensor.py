@@ -478,6 +478,13 @@ def refresh(t: Tensor) -> None:
         _follow(t, view.base)
 
 
+def location(t: Tensor) -> tuple[Any, ...]:
+    """The location of a tensor's values: under autograd, operations receive other objects than the function has."""
+    if t._view_ is not None:
+        sync(t)
+    return id(t._storage_), t._offset_, t._layout_
+
+
 def sync_written(t: Tensor) -> None:
     """``sync`` before a write: a view that was made before its base had a node counts as a leaf."""
     refresh(t)
