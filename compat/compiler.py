@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from compat._compile import backend_names, compile
+from compat._compile import compile
+from compat._compile.backend_names import list_backends
 from compat._compile.stance import compiling, set_stance
 from compat.nn.modules.module import Module
 
@@ -88,12 +89,3 @@ def reset() -> None:
 
 def cudagraph_mark_step_begin() -> None:
     """Marks the beginning of a step; ignored."""
-
-
-def list_backends(exclude_tags: Sequence[str] | None = ("debug", "experimental")) -> list[str]:
-    """The names accepted for ``backend``: those of registered functions, and PyTorch's, which all mean XLA.
-
-    Args:
-        exclude_tags: the tags of those that are left out.
-    """
-    return backend_names.list_backends(exclude_tags)
