@@ -1,7 +1,8 @@
-"""The processor's instruction sets for which kernels are compiled."""
+"""The processor: the instruction sets for which kernels are compiled, and the cores."""
 
 from __future__ import annotations
 
+import os
 import platform
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,11 @@ _LEVELS = {
     ),
     "aarch64": (("armv8-a", {"asimd"}),),
 }
+
+
+def cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache

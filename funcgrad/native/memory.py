@@ -7,14 +7,15 @@ needed:
 
 - Nothing is mapped by itself, and freed memory at the end of an arena is not returned. A step of an MNIST network takes
   0.7 of the time (50 ms for 70, two cores).
-- There are two arenas. By default there may be eight for each core, and each keeps what some thread once needed: a GPT
-  step takes 62 to 80 ms and 620 MB then, and 55 ms and 540 MB with one (width 128, two cores). But with one, Python and
-  XLA's threads wait for its lock in each step: with the second, small dense layers take 0.23 ms for 0.28, an LSTM 9.0
-  for 12.5, and the peak is up to 9% higher.
+- There are two arenas for each CPU and two more: for Python, XLA's threads, two for each CPU, and threads that compile.
+  Threads that share an arena wait for its lock, and sleep each time. With two arenas a small network's compiled step
+  took 104 us for 92 (two CPUs), and its deferred step up to 400 for 300, since by chance one of XLA's threads shares
+  Python's. The price is up to a quarter of the peak, since each of XLA's threads keeps a program's temporary buffers.
+  By default there may be eight for each CPU: no faster, and a GPT's peak is 730 MB for 650.
 - An arena is extended by at least 64 MiB. All but the first consist of heaps of that size, which glibc unmaps when they
-  become empty and could be mapped again without this. Blocks that are larger are mapped by themselves in the second
-  arena whatever the settings, as by default: steps with arrays of 120 MB take 1.2 to 2 times as long as with one arena,
-  and two thirds of the memory. So XLA is told to make its blocks smaller (``funcgrad/runtime/options.py``).
+  become empty and could be mapped again without this. Blocks that are larger are mapped by themselves in these arenas
+  whatever the settings, as by default: steps with arrays of 120 MB take 1.2 to 2 times as long as with the first arena
+  alone, and two thirds of the memory. So XLA is told to make its blocks smaller (``funcgrad/runtime/options.py``).
 
 ``FUNCGRAD_MALLOC=system`` in the environment leaves the allocator alone, and so does any of glibc's own settings there,
 except the request for huge pages (``glibc.malloc.hugetlb``).
@@ -26,9 +27,16 @@ import ctypes
 import os
 import sys
 
+from funcgrad.native.machine import cores
+
 # The parameters' numbers, from glibc's malloc.h.
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX, _ARENA_MAX = -1, -2, -4, -8
 _HEAP = 2**26
+
+
+def _arenas() -> int:
+    """The number of arenas for Python, XLA's threads, two for each CPU, and the threads that compile."""
+    return 2 + 2 * cores()
 
 
 def keep_memory() -> bool:
@@ -43,7 +51,7 @@ def keep_memory() -> bool:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):
         return False  # another C library
-    settings = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, 2**31 - 1), (_ARENA_MAX, 2), (_TOP_PAD, _HEAP))
+    settings = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, 2**31 - 1), (_ARENA_MAX, _arenas()), (_TOP_PAD, _HEAP))
     return all(mallopt(parameter, value) for parameter, value in settings)
 
 

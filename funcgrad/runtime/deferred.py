@@ -20,7 +20,7 @@ import numpy as np
 from funcgrad.core.ir import kept_with_program
 from funcgrad.core.passes import used_inputs
 from funcgrad.core.tracing import Interpreter, Tracer
-from funcgrad.runtime.options import cores
+from funcgrad.native.machine import cores
 from funcgrad.runtime.process import Lock
 
 if TYPE_CHECKING:
@@ -40,14 +40,16 @@ class Deferred(Tracer):
         value: the buffer, once computed; a NumPy array if the NumPy backend computed it and no buffer was needed yet.
         error: the error of its operation, if it failed twice.
         foreseen: the value predicted by ``value_prediction``, if that was tried.
+        within: bounds that its values were found to be in, the upper one exclusive, once that was checked.
     """
 
     # The interpreter of operations on it is the bottom one; ``eager`` sets it.
-    __slots__ = ("value", "error", "foreseen")
+    __slots__ = ("value", "error", "foreseen", "within")
     interpreter: Interpreter
     value: Any
     error: Exception
     foreseen: np.ndarray | None
+    within: tuple[int, int]
 
     def underlying(self) -> Any:
         return ready(self)

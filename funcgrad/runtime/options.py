@@ -18,9 +18,9 @@ runs in the calling thread, which halves the time of a small one. On two cores a
 that way.
 
 XLA allocates a program's temporary memory as one block, and the C library maps blocks of more than 64 MiB anew at each
-run in threads that allocate from its second arena (``funcgrad/native/memory.py``): a step of a GPT of width 128, whose
-block has 64.5 MiB, took 44 to 69 ms, depending on the thread. The C library keeps several smaller blocks: 44 ms. XLA
-cannot serialize a program with several, so one that takes long to compile has a single block, and is kept on disk.
+run in threads other than Python's (``funcgrad/native/memory.py``): a step of a GPT of width 128, whose block has 64.5
+MiB, took 44 to 69 ms, depending on the thread. The C library keeps several smaller blocks: 44 ms. XLA cannot serialize
+a program with several, so one that takes long to compile has a single block, and is kept on disk.
 """
 
 from __future__ import annotations
@@ -30,12 +30,7 @@ import os
 import jax
 
 from funcgrad.core.ir import Program
-
-
-def cores() -> int:
-    """The number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
+from funcgrad.native.machine import cores
 
 if cores() == 1 and "JAX_CPU_ENABLE_ASYNC_DISPATCH" not in os.environ:
     jax.config.update("jax_cpu_enable_async_dispatch", False)

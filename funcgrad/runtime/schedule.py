@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from math import inf
 
+from funcgrad.native.machine import cores
 from funcgrad.runtime.deferred import settings
-from funcgrad.runtime.options import cores
 
 #: A window is compiled at this occurrence at the latest, if that saves anything: estimates may be wrong.
 LAST = 4000

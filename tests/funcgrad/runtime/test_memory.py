@@ -60,6 +60,37 @@ def test_a_step_faults_in_no_pages_again():
     assert page_faults(GLIBC_TUNABLES="glibc.malloc.hugetlb=1") < 500
 
 
+ARENAS = """
+import ctypes
+import os
+import tempfile
+import threading
+
+import funcgrad
+
+CPUS = len(os.sched_getaffinity(0))
+alive = threading.Barrier(8 * CPUS + 1)
+threads = [threading.Thread(target=alive.wait) for _ in range(8 * CPUS)]
+for thread in threads:
+    thread.start()
+libc = ctypes.CDLL(None)
+libc.fopen.restype = ctypes.c_void_p
+with tempfile.NamedTemporaryFile() as file:
+    stream = ctypes.c_void_p(libc.fopen(file.name.encode(), b"w"))
+    libc.malloc_info(0, stream)
+    libc.fclose(stream)
+    print(file.read().count(b"<heap nr"), 2 + 2 * CPUS)
+alive.wait()
+"""
+
+
+@pytest.mark.skipif(not memory.keep_memory(), reason="another C library, or settings of its own in the environment")
+def test_there_is_an_arena_for_python_each_of_the_threads_of_xla_and_compiling() -> None:
+    done = subprocess.run([sys.executable, "-c", ARENAS], check=True, capture_output=True, text=True)
+    found, wanted = done.stdout.split()
+    assert found == wanted
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=3"), ("MALLOC_ARENA_MAX", "3")],
