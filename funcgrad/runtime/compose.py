@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import copysign
+from operator import is_
 from typing import Any
 
 import jax
@@ -23,7 +25,7 @@ class Numbers:
         vectors: the number of vectors.
     """
 
-    __slots__ = ("types", "any", "vectors", "_picks", "_last", "_placed")
+    __slots__ = ("types", "any", "vectors", "_picks", "_last")
 
     def __init__(self, dtypes: Sequence[np.dtype]):
         counts: dict[np.dtype, int] = {}
@@ -34,8 +36,9 @@ class Numbers:
         self.any = bool(dtypes)
         self.vectors = len(counts)
         self._picks = [(d, [i for i, e in enumerate(dtypes) if e == d]) for d in counts]
-        self._last: tuple[Any, list[bytes]] | None = None
-        self._placed: list[Any] = []
+        #: A device, the numbers of the last call, and their vectors there, once they recur: one object, so that an
+        #: interrupt cannot separate them.
+        self._last: tuple[Any, list[Any], list[Any]] = (None, [], [])
 
     def packed(self, numbers: Sequence[Any]) -> list[np.ndarray]:
         """The vectors."""
@@ -43,13 +46,39 @@ class Numbers:
             return [np.array(numbers, self._picks[0][0])]
         return [np.array([numbers[i] for i in places], dtype) for dtype, places in self._picks]
 
+    def again(self, numbers: Sequence[Any]) -> Sequence[Any]:
+        """The vectors, on the default device if they are those of the last call; else its program transfers them."""
+        _, last, placed = self._last
+        if not last or not _identical(numbers, last):
+            self._last = None, list(numbers), []
+            return self.packed(numbers)
+        if not placed:
+            placed = jax.device_put(self.packed(numbers))
+            self._last = None, last, placed
+        return placed
+
     def on(self, place: Any, numbers: Sequence[Any]) -> list[Any]:
         """The vectors on a device; they are copied there only if they differ from the last ones."""
-        vectors = self.packed(numbers)
-        wanted = place, [v.tobytes() for v in vectors]
-        if wanted != self._last:
-            self._last, self._placed = wanted, jax.device_put(vectors, place)
-        return self._placed
+        where, last, placed = self._last
+        if where != place or not _identical(numbers, last):
+            placed = jax.device_put(self.packed(numbers), place)
+            self._last = place, list(numbers), placed
+        return placed
+
+
+#: The types of equal numbers that are the same, but for the sign of zero.
+_EXACT = (float, int, bool)
+
+
+def _identical(numbers: Sequence[Any], last: Sequence[Any]) -> bool:
+    """Whether numbers are those of the last call, whose signs of zero count."""
+    if all(map(is_, numbers, last)):
+        return True
+    for a, b in zip(numbers, last):
+        same = a.__class__ is b.__class__ and a.__class__ in _EXACT and a == b
+        if a is not b and not (same and (a or copysign(1.0, a) == copysign(1.0, b))):
+            return False
+    return True
 
 
 class _Composer:

@@ -188,8 +188,10 @@ class Window:
             anchor = None if self.anchor is None or in_pieces else inputs[self.anchor]
             if anchor is not None and anchor.committed:
                 inputs = [*inputs, *self.numbers.on(anchor.sharding, recording.numbers)]
-            else:
+            elif in_pieces or self.shardings:
                 inputs = [*inputs, *self.numbers.packed(recording.numbers)]
+            else:
+                inputs = [*inputs, *self.numbers.again(recording.numbers)]
         try:
             if in_pieces:
                 recording.box.append(Progress(run, inputs))
