@@ -180,6 +180,27 @@ def values_of(t: Tensor) -> np.ndarray:
     )
 
 
+def known_within(t: Tensor, low: int, high: int) -> bool:
+    """Whether a check has found that all values are in ``range(low, high)``: a buffer's values never change."""
+    if _local.seen is not None or not _has_values_of_buffer(t):
+        return False
+    bounds = getattr(t._storage_.buffer, "within", None)
+    return bounds is not None and low <= bounds[0] and bounds[1] <= high
+
+
+def found_within(t: Tensor, low: int, high: int) -> None:
+    """Records that all values of a tensor are in ``range(low, high)``, for ``known_within``."""
+    buffer = t._storage_.buffer
+    if buffer.__class__ is runtime.Deferred and _has_values_of_buffer(t) and hasattr(buffer, "value"):
+        buffer.within = low, high
+
+
+def _has_values_of_buffer(t: Tensor) -> bool:
+    """Whether the values of a tensor are those of its buffer: all of them, of the same dtype and sign."""
+    layout = t._layout_
+    return layout.whole and layout.base is t._storage_.base and layout.dtype is layout.base.dtype and not layout.neg
+
+
 def _kept(a: Any) -> Any:
     if isinstance(a, Tensor):
         if a._layout_.base.traced:  # read while its transform is active

@@ -9,7 +9,7 @@ import numpy
 
 from compat._core.dispatch.overrides import state
 from compat._core.memory.strides import broadcast_size, contiguous_strides
-from compat._core.operators.value_checks import values_of
+from compat._core.operators.value_checks import found_within, known_within, values_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.transforms import vmap_checks
 from compat._core.types import dtype as dtypes
@@ -30,11 +30,16 @@ _UINT8_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a d
 
 def out_of_range(index: Tensor, low: int, high: int) -> int | None:
     """The first index that is not in ``range(low, high)``; None if there is none or the values are not known."""
+    if known_within(index, low, high):
+        return None
     values = values_of(index)
     if values.size == 1:
         place: int = values.item()
         return None if low <= place < high else place
-    if not values.size or _all_within(values, low, high):
+    if not values.size:
+        return None
+    if _all_within(values, low, high):
+        found_within(index, low, high)
         return None
     return int(values[(values < low) | (values >= high)].flat[0])
 

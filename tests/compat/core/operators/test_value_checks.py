@@ -10,6 +10,7 @@ import pytest
 import compat as torch
 import compat.nn.functional as F
 from compat import runtime
+from compat._operators.indexing import indices
 
 
 def _noted(x: Any) -> Any:
@@ -93,3 +94,60 @@ def test_values_that_are_not_available_are_checked_later() -> None:
     with pytest.raises(IndexError, match="Target 5 is out of bounds"):
         loss.item()
     assert target.tolist() == [0, 5]
+
+
+def _reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of the values that checks of indices compare, from now on."""
+    found: list[int] = []
+    compare = indices._all_within
+
+    def counted(values: Any, low: int, high: int) -> bool:
+        found.append(values.size)
+        return compare(values, low, high)
+
+    monkeypatch.setattr(indices, "_all_within", counted)
+    return found
+
+
+def test_values_that_were_found_within_bounds_are_not_compared_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = torch.arange(20) % 3
+    _ = target.tolist(), target[:2]
+    reads = _reads(monkeypatch)
+    for _ in range(3):
+        F.cross_entropy(torch.ones(20, 3), target)
+        F.cross_entropy(torch.ones(20, 5), target)  # more classes: within wider bounds
+    assert reads == [20]
+    with pytest.raises(IndexError, match="Target 2 is out of bounds"):
+        F.cross_entropy(torch.ones(20, 2), target)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: t.__setitem__(7, 9),
+        lambda t: t[7:].fill_(9),
+        lambda t: t.data.add_(9),
+        lambda t: t.numpy().__setitem__(7, 9),
+        lambda t: t.set_(torch.full((20,), 9)),
+        lambda t: t.copy_(torch.full((20,), 9)),
+    ],
+)
+def test_changed_values_are_compared_again(change: Callable[[Any], Any]) -> None:
+    target = torch.arange(20) % 3
+    for _ in range(2):
+        F.cross_entropy(torch.ones(20, 3), target)
+        assert target.tolist() == [*range(3)] * 6 + [0, 1]
+    change(target)
+    with pytest.raises(IndexError, match=r"Target (9|10|11) is out of bounds"):
+        F.cross_entropy(torch.ones(20, 3), target).item()
+
+
+def test_a_view_of_another_dtype_is_compared_itself() -> None:
+    target = torch.arange(20) % 3
+    F.cross_entropy(torch.ones(20, 3), target)
+    assert target.tolist()[-1] == 1
+    F.cross_entropy(torch.ones(20, 3), target)
+    with pytest.raises(IndexError, match="out of bounds"):
+        F.cross_entropy(torch.ones(20, 3), target._neg_view()).item()
+    with pytest.raises(IndexError, match="index 2 is out of bounds"):
+        torch.zeros(1, 40)[:, :2][:, target.view(torch.int32).long()]
