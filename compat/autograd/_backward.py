@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from compat._core.autograd.accumulate_grad import AccumulateGrad, accumulator, edge_of
 from compat._core.autograd.engine import run_backward
 from compat._core.autograd.node import NO_EDGE, Edge, GradientEdge, Node, overrides_operators
+from compat._core.dispatch.dispatcher import layers
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import handle_torch_function, has_torch_function
@@ -19,6 +20,7 @@ from compat._core.types.device import device as Device
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import Once, leading, warn
 from compat._core.types.size import Size
+from compat._operators.create.recall import recalled
 
 Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 
@@ -42,6 +44,14 @@ def _device_of(node: Node) -> Device:
     plan = getattr(node, "plan", None)
     device: Device = CPU if plan is None else plan.device
     return device
+
+
+def _ones(size: Size, dtype: Dtype, device: Device) -> Tensor:
+    ones: Tensor = names_of("torch")["ones"](size, dtype=dtype, device=device)
+    return ones
+
+
+_known_ones = recalled(_ones)
 
 
 class _Root(NamedTuple):
@@ -77,13 +87,10 @@ class _Root(NamedTuple):
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         if self.dtype.is_complex:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {self.dtype}")
-        torch = names_of("torch")
-        ones: Tensor
         if isinstance(root, Tensor) and (mode.watched or overrides_operators(root)):
-            ones = torch["ones_like"](root)
-        else:
-            ones = torch["ones"](self.size, dtype=self.dtype, device=self.device)
-        return ones
+            ones: Tensor = names_of("torch")["ones_like"](root)
+            return ones
+        return (_ones if layers else _known_ones)(self.size, self.dtype, self.device)
 
     def _checked(self, i: int, grad: Tensor) -> Tensor:
         if grad.shape != self.size:
