@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from funcgrad.core.pacing import hurried, paced
-from funcgrad.runtime.deferred import lock
-from funcgrad.runtime.process import at_end, in_child, process
+from funcgrad.runtime.process import at_end, in_child, lending, process
 
 #: The maximum number of waiting jobs, beyond which the oldest is dropped. What was dropped is compiled when it is due.
 MOST_WAITING = 8
@@ -50,7 +49,7 @@ def wait() -> None:
     """Waits until every requested compilation has finished or failed."""
     if _nobody_compiles() or threading.current_thread() is _thread:  # where a finalizer may run
         return
-    with hurried(), _change:
+    with lending(_thread), hurried(), _change:
         _change.wait_for(lambda: not _waiting and not _busy)
 
 
@@ -59,7 +58,7 @@ def finish(what: Any) -> None:
 
     The caller holds the runtime's lock.
     """
-    with lock.lent(_thread), hurried(), _change:
+    with lending(_thread), hurried(), _change:
         for item in _waiting:
             if item[0] is what:
                 _waiting.remove(item)

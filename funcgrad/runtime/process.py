@@ -24,7 +24,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import jax
@@ -46,6 +46,8 @@ except ImportError:
 GRACE = 0.1
 #: Seconds that printing threads get to finish.
 PRINTED = 0.005
+#: Seconds after which a thread that waits for a lock looks whether it is lent to it.
+WAITED = 0.02
 
 
 class Process:
@@ -84,7 +86,9 @@ class Lock:
 
     def __enter__(self) -> None:
         if self._borrower is None or not self._borrow():
-            self._lock.acquire()
+            while not self._lock.acquire(timeout=WAITED):
+                if self._borrower is not None and self._borrow():  # lent since
+                    return
 
     def __exit__(self, *exc: object) -> None:
         if process.ending is not None:
@@ -115,6 +119,10 @@ class Lock:
             with self._loan:
                 self._borrower = None
 
+    def owned(self) -> bool:
+        """Whether the calling thread has it."""
+        return self._lock._is_owned()  # type: ignore[attr-defined]
+
     def seize(self, seconds: float) -> None:
         """Acquires the lock, after a timeout even from its owner."""
         if not self._lock.acquire(timeout=seconds):
@@ -133,6 +141,16 @@ class Lock:
 _locks: weakref.WeakSet[Lock] = weakref.WeakSet()
 _renewers: list[Callable[[], None]] = []
 _waits: list[Callable[[], None]] = []
+
+
+@contextmanager
+def lending(thread: threading.Thread | None) -> Iterator[None]:
+    """Context in which ``thread`` may take all locks that the calling thread has, which only waits meanwhile: also one
+    that it has by accident, since an interrupt came as it took or released it."""
+    with ExitStack() as loans:
+        for lock in [each for each in _locks if each.owned()]:
+            loans.enter_context(lock.lent(thread))
+        yield
 
 
 def in_child(renew: Callable[[], None]) -> None:

@@ -256,3 +256,37 @@ while "scipy.linalg" not in sys.modules and time.monotonic() < until:
 def test_a_process_that_ends_while_jax_imports_for_the_compiler_prints_nothing() -> None:
     done = subprocess.run([sys.executable, "-c", LOWERING], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+LEFT_LOCKED = """
+import threading
+import time
+
+from funcgrad.runtime import background, report
+from funcgrad.runtime.deferred import lock
+
+for left in (lock, report._lock):
+    left.__enter__()  # and an interrupt comes before its block
+    begun, done = threading.Event(), []
+
+    def job():
+        begun.set()
+        with left:
+            done.append(True)
+
+    background.compile_soon(object(), job)
+    if left is lock:
+        begun.wait()
+        time.sleep(0.1)  # the thread waits for the lock by now
+    background.wait()
+    assert done == [True]
+    left.__exit__()
+    with left:
+        pass
+print("done")
+"""
+
+
+def test_a_thread_that_waits_for_the_compiler_lends_it_its_locks() -> None:
+    done = subprocess.run([sys.executable, "-c", LEFT_LOCKED], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.stderr) == ("done\n", "")
