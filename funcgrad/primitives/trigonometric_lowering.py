@@ -6,7 +6,7 @@ The result is rounded once, so it is nearly always the float32 number next to th
 
 Sine and cosine take the fraction of a turn, ``x / (2 pi)`` modulo 1, as a sum of products with parts of ``1 / (2 pi)``
 so short that each product is exact, after M. Payne and R. Hanek, "Radian reduction for trigonometric functions", ACM
-SIGNUM Newsletter 18 (1983).
+SIGNUM Newsletter 18 (1983). A large number is a multiple of a power of two, whose own fraction of a turn has the parts.
 """
 
 from __future__ import annotations
@@ -20,24 +20,36 @@ import numpy as np
 from jax import lax
 from numpy.polynomial import Chebyshev, Polynomial
 
-#: The bits of a part: a product with a float32 number, which has 24, fits into the 53 of float64. The parts reach as
-#: far as the largest number's exponent, 128, and the bits that are lost near a multiple of a quarter turn.
-_PART, _BITS = 29, 200
+#: The bits of a part: a product with a float32 number, which has 24, fits into the 53 of float64.
+_PART = 29
+#: The powers of two. Numbers of at least ``2 ** (power + 23)`` are multiples of one; below ``2 ** (power + 58)`` the product
+#: of the multiple with what two parts leave is less than a turn, so its error is less than 2 ** -53.
+_POWERS = (0, 35, 70)
 #: 1 / (2 pi), to more digits than these bits have.
 _TURNS_IN_A_RADIAN = Fraction(
     "0.15915494309189533576888376337251436203445964574045644874766734405889679763422653509011380276625308595607284272675"
 )
 
 
-def _parts() -> list[float]:
-    """1 / (2 pi) as a sum of parts of few bits, the largest first."""
+def _parts(power: int) -> list[float]:
+    """The fraction of ``2 ** power / (2 pi)`` as a sum of two parts, the larger first, and what they leave."""
+    rest = _TURNS_IN_A_RADIAN * 2**power % 1
     parts: list[float] = []
-    rest = _TURNS_IN_A_RADIAN
-    for bits in range(_PART + 2, _BITS, _PART):  # the number begins two bits after the point
+    for bits in (_PART, 2 * _PART):
         part = Fraction(math.floor(rest * 2**bits), 2**bits)
         parts.append(float(part))
         rest -= part
-    return parts
+    return [*parts, float(rest)]
+
+
+def _sine() -> list[float]:
+    """The coefficients of a polynomial in ``t**2`` that is ``sin(pi t) / t`` for ``abs(t) <= 1 / 2``, up to 1e-10."""
+
+    def ratio(z: np.ndarray) -> np.ndarray:
+        t = np.sqrt(z)
+        return np.sin(np.pi * t) / t
+
+    return list(Chebyshev.interpolate(ratio, 5, (0, 0.25)).convert(kind=Polynomial).coef)
 
 
 def _arctangent() -> list[float]:
@@ -50,10 +62,8 @@ def _arctangent() -> list[float]:
     return list(Chebyshev.interpolate(ratio, 13, (0, 1)).convert(kind=Polynomial).coef)
 
 
-_PARTS = _parts()
-#: The Taylor series of the sine and the cosine, up to a quarter of pi.
-_SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(5)]
-_COSINE = [(-1) ** k / math.factorial(2 * k) for k in range(6)]
+_PARTS = [_parts(power) for power in _POWERS]
+_SINE = _sine()
 _ARCTANGENT = _arctangent()
 
 
@@ -68,27 +78,32 @@ def _polynomial(coefficients: Sequence[float], x: Any) -> Any:
     return total
 
 
-def _quarters(x: Any) -> tuple[Any, Any, Any]:
-    """The number of quarter turns next to an angle of any size, modulo 4; and the sine and cosine of the rest."""
-    rounded = lambda t: lax.round(t, lax.RoundingMethod.TO_NEAREST_EVEN)
-    turns = _like(x, 0.0)
-    for part in _PARTS:
-        product = x * _like(x, part)
-        turns = turns + (product - rounded(product))
-    quarters = rounded(turns * _like(x, 4.0))
-    rest = (turns - quarters * _like(x, 0.25)) * _like(x, 2 * math.pi)
-    square = rest * rest
-    return lax.convert_element_type(quarters, np.int32), rest * _polynomial(_SINE, square), _polynomial(_COSINE, square)
+def _rounded(x: Any) -> Any:
+    return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
 
 
-def _bit(quarters: Any, bit: int) -> Any:
-    return lax.ne(lax.bitwise_and(quarters, lax.full_like(quarters, bit)), lax.full_like(quarters, 0))
+def _half_turns(x: Any) -> Any:
+    """An angle of any size in half turns, modulo 2."""
+    size = lax.abs(x)
+    medium, large = (lax.ge(size, _like(x, 2.0 ** (power + 23))) for power in _POWERS[1:])
+
+    def by_size(values: Sequence[float]) -> Any:
+        return lax.select(large, _like(x, values[2]), lax.select(medium, _like(x, values[1]), _like(x, values[0])))
+
+    multiple = x * by_size([2.0**-power for power in _POWERS])
+    first, second, rest = (multiple * by_size(parts) for parts in zip(*_PARTS))
+    turns = ((first - _rounded(first)) + (second - _rounded(second))) + rest
+    return turns * _like(x, 2.0)
 
 
-def _turned(quarters: Any, sine: Any, cosine: Any) -> Any:
-    """The sine after some quarter turns."""
-    found = lax.select(_bit(quarters, 1), cosine, sine)
-    return lax.select(_bit(quarters, 2), -found, found)
+def _sine_of(half_turns: Any) -> Any:
+    """The sine of at most a quarter turn."""
+    return half_turns * _polynomial(_SINE, half_turns * half_turns)
+
+
+def _negated_if_odd(count: Any, x: Any) -> Any:
+    last_bit = lax.bitwise_and(lax.convert_element_type(count, np.int32), lax.full_like(count, 1, np.int32))
+    return lax.select(lax.eq(last_bit, lax.full_like(last_bit, 0)), x, -x)
 
 
 def _near_zero(x: Any, found: Any) -> Any:
@@ -97,18 +112,22 @@ def _near_zero(x: Any, found: Any) -> Any:
 
 
 def _sin(x: Any) -> Any:
-    return _near_zero(x, _turned(*_quarters(x)))
+    angle = _half_turns(x)
+    count = _rounded(angle)
+    return _near_zero(x, _negated_if_odd(count, _sine_of(angle - count)))
 
 
 def _cos(x: Any) -> Any:
-    quarters, sine, cosine = _quarters(x)
-    return _turned(quarters + lax.full_like(quarters, 1), sine, cosine)
+    angle, quarter = _half_turns(x), _like(x, 0.5)
+    count = _rounded(angle + quarter)
+    return _negated_if_odd(count, _sine_of(angle - (count - quarter)))  # the difference is exact
 
 
 def _tan(x: Any) -> Any:
-    quarters, sine, cosine = _quarters(x)
-    odd = _bit(quarters, 1)
-    return _near_zero(x, lax.select(odd, -cosine, sine) / lax.select(odd, sine, cosine))
+    angle = _half_turns(x)
+    rest = angle - _rounded(angle)
+    complement = _sine_of(_like(x, 0.5) - lax.abs(rest))
+    return _near_zero(x, _sine_of(rest) / complement)
 
 
 def _atan2(y: Any, x: Any) -> Any:
@@ -145,12 +164,23 @@ def _acos(x: Any) -> Any:
     return _atan2(_other_leg(x), x)
 
 
+def _once(result: Any, x: Any) -> Any:
+    """The result divided by a one that XLA does not know. XLA does not repeat a division, so it stores the result if it
+    has several users, instead of computing these many short operations for each. LLVM knows the one, and does not
+    divide."""
+    whole = np.dtype(f"int{8 * x.dtype.itemsize}")
+    pattern = lax.bitcast_convert_type(x, whole)
+    nothing = lax.shift_right_logical(pattern, lax.full_like(pattern, 8 * x.dtype.itemsize))
+    one = lax.bitwise_or(nothing, lax.full_like(pattern, np.ones((), x.dtype).view(whole)))
+    return result / lax.bitcast_convert_type(one, x.dtype)
+
+
 def _in_float64(compute: Callable[..., Any]) -> Callable[..., Any]:
     """The lowering for shorter numbers by a function of float64."""
 
     def lower(*xs: Any) -> Any:
         wide = [lax.convert_element_type(x, np.float64) for x in xs]
-        return lax.convert_element_type(compute(*wide), xs[0].dtype)
+        return _once(lax.convert_element_type(compute(*wide), xs[0].dtype), xs[0])
 
     return lower
 
