@@ -24,6 +24,9 @@ SUFFIXES = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
 NAMES = (
     *[f"funcgrad_{kind}_{suffix}" for kind in ("dot", "conv") for suffix in SUFFIXES.values()],
     "funcgrad_loop_f32",
+    "funcgrad_sort",
+    "funcgrad_top",
+    *[f"funcgrad_run_{suffix}" for suffix in ("f32", "f64", "s32", "s64")],
 )
 
 

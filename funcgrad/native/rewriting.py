@@ -1,6 +1,6 @@
-"""Rewrites programs to call native kernels for the products and convolutions where they are faster.
+"""Rewrites programs to call native kernels where they are faster.
 
-The kernels take any axis order, so transposes of operands and results are absorbed.
+Those for products and convolutions take any axis order, so transposes of operands and results are absorbed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 from funcgrad.core.ir import Equation, Program, kept_with_program
 from funcgrad.core.passes import dead_code, reads
-from funcgrad.native import contraction, convolution, loop
+from funcgrad.native import contraction, convolution, lines, loop
 from funcgrad.native.contraction import native_dot
 from funcgrad.native.convolution import native_conv
 from funcgrad.primitives.shape import reverse, transpose
@@ -21,7 +21,15 @@ Dims = tuple[int, ...]
 def rewritten(program: Program) -> Program:
     """The program with native kernels where they are faster; the same object if nowhere."""
     rewriting = _Rewriting(program)
-    rules = {"dot": rewriting.dot, "conv": rewriting.conv, "scan": loop.translated}
+    absorbing = {"dot": rewriting.dot, "conv": rewriting.conv}
+    rules = {
+        **absorbing,
+        "scan": loop.translated,
+        "sort": lines.sort_translated,
+        "top_k": lines.top_translated,
+        "cumsum": lines.run_translated,
+        "cumprod": lines.run_translated,
+    }
     if not any(e.primitive.name in rules for e in program.equations):
         return program
     found = [rules[e.primitive.name](e) if e.primitive.name in rules else [] for e in program.equations]
@@ -29,7 +37,7 @@ def rewritten(program: Program) -> Program:
         return program
     # The kernel writes the transposed result directly.
     taken = {id(rewriting.turned_by[e.outputs[0]]) for e, new in zip(program.equations, found, strict=True)
-             if new and e.outputs[0] in rewriting.turned_by and e.primitive.name != "scan"}  # fmt: skip
+             if new and e.outputs[0] in rewriting.turned_by and e.primitive.name in absorbing}  # fmt: skip
     equations: list[Equation] = []
     for old, new in zip(program.equations, found, strict=True):
         if id(old) not in taken:

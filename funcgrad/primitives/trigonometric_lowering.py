@@ -22,8 +22,8 @@ from numpy.polynomial import Chebyshev, Polynomial
 
 #: The bits of a part: a product with a float32 number, which has 24, fits into the 53 of float64.
 _PART = 29
-#: The powers of two. Numbers of at least ``2 ** (power + 23)`` are multiples of one; below ``2 ** (power + 58)`` the product
-#: of the multiple with what two parts leave is less than a turn, so its error is less than 2 ** -53.
+#: The powers of two. Numbers of at least ``2 ** (power + 23)`` are multiples of one; below ``2 ** (power + 58)`` the
+#: product of the multiple with what two parts leave is less than a turn, so its error is less than 2 ** -53.
 _POWERS = (0, 35, 70)
 #: 1 / (2 pi), to more digits than these bits have.
 _TURNS_IN_A_RADIAN = Fraction(
