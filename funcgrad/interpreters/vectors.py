@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from funcgrad.core import dtypes
 from funcgrad.core.ir import Atom, Equation, Program, Var, kept_with_program
 from funcgrad.core.primitive import Primitive
-from funcgrad.primitives.trigonometric_lowering import LOWERINGS
+from funcgrad.primitives import power_lowering, trigonometric_lowering
 
 #: The primitives that XLA fuses with operations before them, and whose results have the elements in other places.
 MOVES = frozenset(("broadcast", "concatenate", "dynamic_slice", "gather", "pad", "reverse", "slice", "transpose"))
 
 #: For so many elements the time to compile is saved within some hundred runs.
 LEAST = 2**13
+LOWERINGS = trigonometric_lowering.LOWERINGS | power_lowering.LOWERINGS
 _DTYPES = frozenset(dtypes.FLOATING) - {dtypes.float64}
 
 _primitives: dict[Primitive, Primitive] = {}

@@ -1,9 +1,5 @@
 """The lowering of trigonometric functions of float32 and shorter numbers on the CPU, in float64.
 
-XLA calls the C library for each element, which takes 5 to 12 times as long as these polynomials in vector registers.
-The result is rounded once, so it is nearly always the float32 number next to the exact value.
-``interpreters/vectors.py`` says where they are used.
-
 Sine and cosine take the fraction of a turn, ``x / (2 pi)`` modulo 1, as a sum of products with parts of ``1 / (2 pi)``
 so short that each product is exact, after M. Payne and R. Hanek, "Radian reduction for trigonometric functions", ACM
 SIGNUM Newsletter 18 (1983). A large number is a multiple of a power of two, whose own fraction of a turn has the parts.
@@ -18,7 +14,8 @@ from typing import Any
 
 import numpy as np
 from jax import lax
-from numpy.polynomial import Chebyshev, Polynomial
+
+from funcgrad.primitives.float64_lowering import in_float64, interpolated, like, polynomial, rounded
 
 #: The bits of a part: a product with a float32 number, which has 24, fits into the 53 of float64.
 _PART = 29
@@ -49,7 +46,7 @@ def _sine() -> list[float]:
         t = np.sqrt(z)
         return np.sin(np.pi * t) / t
 
-    return list(Chebyshev.interpolate(ratio, 5, (0, 0.25)).convert(kind=Polynomial).coef)
+    return interpolated(ratio, 5, 0, 0.25)
 
 
 def _arctangent() -> list[float]:
@@ -59,7 +56,7 @@ def _arctangent() -> list[float]:
         t = np.sqrt(z)
         return np.arctan(t) / t
 
-    return list(Chebyshev.interpolate(ratio, 13, (0, 1)).convert(kind=Polynomial).coef)
+    return interpolated(ratio, 13, 0, 1)
 
 
 _PARTS = [_parts(power) for power in _POWERS]
@@ -67,38 +64,23 @@ _SINE = _sine()
 _ARCTANGENT = _arctangent()
 
 
-def _like(x: Any, value: float) -> Any:
-    return lax.full_like(x, value)
-
-
-def _polynomial(coefficients: Sequence[float], x: Any) -> Any:
-    total = _like(x, coefficients[-1])
-    for c in reversed(coefficients[:-1]):
-        total = total * x + _like(x, c)
-    return total
-
-
-def _rounded(x: Any) -> Any:
-    return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
-
-
 def _half_turns(x: Any) -> Any:
     """An angle of any size in half turns, modulo 2."""
     size = lax.abs(x)
-    medium, large = (lax.ge(size, _like(x, 2.0 ** (power + 23))) for power in _POWERS[1:])
+    medium, large = (lax.ge(size, like(x, 2.0 ** (power + 23))) for power in _POWERS[1:])
 
     def by_size(values: Sequence[float]) -> Any:
-        return lax.select(large, _like(x, values[2]), lax.select(medium, _like(x, values[1]), _like(x, values[0])))
+        return lax.select(large, like(x, values[2]), lax.select(medium, like(x, values[1]), like(x, values[0])))
 
     multiple = x * by_size([2.0**-power for power in _POWERS])
     first, second, rest = (multiple * by_size(parts) for parts in zip(*_PARTS))
-    turns = ((first - _rounded(first)) + (second - _rounded(second))) + rest
-    return turns * _like(x, 2.0)
+    turns = ((first - rounded(first)) + (second - rounded(second))) + rest
+    return turns * like(x, 2.0)
 
 
 def _sine_of(half_turns: Any) -> Any:
     """The sine of at most a quarter turn."""
-    return half_turns * _polynomial(_SINE, half_turns * half_turns)
+    return half_turns * polynomial(_SINE, half_turns * half_turns)
 
 
 def _negated_if_odd(count: Any, x: Any) -> Any:
@@ -108,25 +90,25 @@ def _negated_if_odd(count: Any, x: Any) -> Any:
 
 def _near_zero(x: Any, found: Any) -> Any:
     """The result, which is ``x`` for zeros, whose sign stays, and for denormal numbers, which XLA takes for zeros."""
-    return lax.select(lax.eq(x, _like(x, 0.0)), x, found)
+    return lax.select(lax.eq(x, like(x, 0.0)), x, found)
 
 
 def _sin(x: Any) -> Any:
     angle = _half_turns(x)
-    count = _rounded(angle)
+    count = rounded(angle)
     return _near_zero(x, _negated_if_odd(count, _sine_of(angle - count)))
 
 
 def _cos(x: Any) -> Any:
-    angle, quarter = _half_turns(x), _like(x, 0.5)
-    count = _rounded(angle + quarter)
+    angle, quarter = _half_turns(x), like(x, 0.5)
+    count = rounded(angle + quarter)
     return _negated_if_odd(count, _sine_of(angle - (count - quarter)))  # the difference is exact
 
 
 def _tan(x: Any) -> Any:
     angle = _half_turns(x)
-    rest = angle - _rounded(angle)
-    complement = _sine_of(_like(x, 0.5) - lax.abs(rest))
+    rest = angle - rounded(angle)
+    complement = _sine_of(like(x, 0.5) - lax.abs(rest))
     return _near_zero(x, _sine_of(rest) / complement)
 
 
@@ -134,12 +116,12 @@ def _atan2(y: Any, x: Any) -> Any:
     height, width = lax.abs(y), lax.abs(x)
     small, large = lax.min(height, width), lax.max(height, width)
     # Zeros have the angle of 0 / 1, infinities that of 1 / 1.
-    large = lax.select(lax.eq(large, _like(x, 0.0)), _like(x, 1.0), large)
-    ratio = lax.select(lax.eq(small, _like(x, math.inf)), _like(x, 1.0), small / large)
-    angle = ratio * _polynomial(_ARCTANGENT, ratio * ratio)
-    angle = lax.select(lax.gt(height, width), _like(x, math.pi / 2) - angle, angle)
+    large = lax.select(lax.eq(large, like(x, 0.0)), like(x, 1.0), large)
+    ratio = lax.select(lax.eq(small, like(x, math.inf)), like(x, 1.0), small / large)
+    angle = ratio * polynomial(_ARCTANGENT, ratio * ratio)
+    angle = lax.select(lax.gt(height, width), like(x, math.pi / 2) - angle, angle)
     negative = lax.lt(lax.bitcast_convert_type(x, np.int64), lax.full_like(x, 0, np.int64))
-    angle = lax.select(negative, _like(x, math.pi) - angle, angle)
+    angle = lax.select(negative, like(x, math.pi) - angle, angle)
     signed = lax.bitwise_or(
         lax.bitcast_convert_type(angle, np.int64),
         lax.bitwise_and(lax.bitcast_convert_type(y, np.int64), lax.full_like(y, np.iinfo(np.int64).min, np.int64)),
@@ -148,11 +130,11 @@ def _atan2(y: Any, x: Any) -> Any:
 
 
 def _atan(x: Any) -> Any:
-    return _near_zero(x, _atan2(x, _like(x, 1.0)))
+    return _near_zero(x, _atan2(x, like(x, 1.0)))
 
 
 def _other_leg(x: Any) -> Any:
-    one = _like(x, 1.0)
+    one = like(x, 1.0)
     return lax.sqrt((one - x) * (one + x))
 
 
@@ -164,34 +146,13 @@ def _acos(x: Any) -> Any:
     return _atan2(_other_leg(x), x)
 
 
-def _once(result: Any, x: Any) -> Any:
-    """The result divided by a one that XLA does not know. XLA does not repeat a division, so it stores the result if it
-    has several users, instead of computing these many short operations for each. LLVM knows the one, and does not
-    divide."""
-    whole = np.dtype(f"int{8 * x.dtype.itemsize}")
-    pattern = lax.bitcast_convert_type(x, whole)
-    nothing = lax.shift_right_logical(pattern, lax.full_like(pattern, 8 * x.dtype.itemsize))
-    one = lax.bitwise_or(nothing, lax.full_like(pattern, np.ones((), x.dtype).view(whole)))
-    return result / lax.bitcast_convert_type(one, x.dtype)
-
-
-def _in_float64(compute: Callable[..., Any]) -> Callable[..., Any]:
-    """The lowering for shorter numbers by a function of float64."""
-
-    def lower(*xs: Any) -> Any:
-        wide = [lax.convert_element_type(x, np.float64) for x in xs]
-        return _once(lax.convert_element_type(compute(*wide), xs[0].dtype), xs[0])
-
-    return lower
-
-
 #: The lowerings by primitive.
 LOWERINGS: dict[str, Callable[..., Any]] = {
-    "sin": _in_float64(_sin),
-    "cos": _in_float64(_cos),
-    "tan": _in_float64(_tan),
-    "asin": _in_float64(_asin),
-    "acos": _in_float64(_acos),
-    "atan": _in_float64(_atan),
-    "atan2": _in_float64(_atan2),
+    "sin": in_float64(_sin),
+    "cos": in_float64(_cos),
+    "tan": in_float64(_tan),
+    "asin": in_float64(_asin),
+    "acos": in_float64(_acos),
+    "atan": in_float64(_atan),
+    "atan2": in_float64(_atan2),
 }
