@@ -10,6 +10,7 @@ from compat._core.autograd.accumulate_grad import AccumulateGrad, accumulator, e
 from compat._core.autograd.engine import run_backward
 from compat._core.autograd.node import NO_EDGE, Edge, GradientEdge, Node, overrides_operators
 from compat._core.dispatch.dispatcher import layers
+from compat._core.operators.recall import recalled
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import handle_torch_function, has_torch_function
@@ -20,7 +21,6 @@ from compat._core.types.device import device as Device
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import Once, leading, warn
 from compat._core.types.size import Size
-from compat._operators.create.recall import recalled
 
 Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 

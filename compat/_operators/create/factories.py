@@ -22,6 +22,7 @@ from compat._core.memory.strides import (
     layout_of,
 )
 from compat._core.operators.composite import OPTIONS, composite
+from compat._core.operators.recall import recalled
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, from_buffer, wrap
 from compat._core.transforms import vmap_checks
@@ -41,7 +42,6 @@ from compat._core.types.memory_format import (
 from compat._core.types.scalar_conversion import filling
 from compat._operators.arguments import missing, size_argument
 from compat._operators.create.copy_to_fill import format_strides
-from compat._operators.create.recall import recalled
 from funcgrad import runtime
 from funcgrad.core.dtypes import as_float8
 from funcgrad.core.errors import explained

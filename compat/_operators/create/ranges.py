@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from compat._core.operators.composite import OPTIONS, composite
+from compat._core.operators.recall import recalled
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.device import place
@@ -15,7 +16,6 @@ from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import cpp_name, lacks, size_text, warn, wrong_argument, wrong_combination
 from compat._core.types.scalar_conversion import fitted
 from compat._operators.create.factories import check_options, from_table, into, into_flat, with_grad
-from compat._operators.create.recall import recalled
 
 _NUMBERS = (bool, int, float, complex)
 
