@@ -79,10 +79,13 @@ struct Loop {
   void block(int64_t first, int64_t count) const;
 };
 
-// A matrix, laid out in panels.
+// A matrix, laid out in panels, and what its products have in common in all steps.
 struct Matrix {
   std::vector<Panel<float>> panels;
   std::vector<float> packed;
+  Table depth, columns, rows, out_rows;
+  std::vector<Target<float>> targets;  // of each panel
+  std::vector<int> vectors;
 };
 
 void Loop::block(int64_t first, int64_t count) const {
@@ -104,22 +107,25 @@ void Loop::block(int64_t first, int64_t count) const {
                 count * slabs[i].width * sizeof(float));
 
   std::vector<Matrix> matrices(code.size());
-  std::vector<Table> tables(code.size() * 4);
   for (size_t i = 0; i < code.size(); ++i) {
     const Instruction& in = code[i];
     if (in.op != kDot) continue;
     const bool turned = in.b < 0;  // (columns, depth)
     const float* matrix = arguments[turned ? -1 - in.b : in.b];
-    Table &depth = tables[4 * i], &columns = tables[4 * i + 1];
-    for (int64_t k = 0; k < in.depth; ++k) depth.push_back(int32_t(turned ? k : k * in.columns));
-    for (int64_t c = 0; c < in.columns; ++c) columns.push_back(int32_t(turned ? c * in.depth : c));
+    const Table depth = multiples(in.depth, turned ? 1 : in.columns);
+    const Table columns = multiples(in.columns, turned ? in.depth : 1);
     const Panels panels(in.columns, lanes);
     const int64_t room = in.depth * panels.widest();
-    matrices[i].packed.resize(panels.count * room + lanes);
-    for (int64_t p = 0; p < panels.count; ++p)
-      matrices[i].panels.push_back(panel_of<float>(matrix, depth.data(), in.depth, columns.data() + panels.first(p),
-                                                   panels.width(p), panels.vectors(p), count,
-                                                   matrices[i].packed.data() + p * room));
+    Matrix& m = matrices[i];
+    m.packed.resize(panels.count * room + lanes);
+    m.depth = multiples(in.depth), m.columns = multiples(in.columns);
+    for (int64_t p = 0; p < panels.count; ++p) {
+      m.panels.push_back(panel_of<float>(matrix, depth.data(), in.depth, columns.data() + panels.first(p),
+                                         panels.width(p), panels.vectors(p), count, m.packed.data() + p * room));
+      m.targets.emplace_back();
+      m.targets.back().turn_to(m.columns.data() + panels.first(p), panels.width(p));
+      m.vectors.push_back(panels.vectors(p));
+    }
   }
   const auto place = [&](int64_t number, int64_t step) -> Place {
     const Value& v = values[number];
@@ -144,18 +150,12 @@ void Loop::block(int64_t first, int64_t count) const {
     }
     for (size_t i = 0; i < code.size();) {
       if (code[i].op == kDot) {
-        const Instruction& in = code[i];
-        Table &rows_at = tables[4 * i + 2], &out_rows = tables[4 * i + 3];
-        if (rows_at.empty())
-          for (int64_t r = 0; r < count; ++r)
-            rows_at.push_back(int32_t(r * as[i].step)), out_rows.push_back(int32_t(r * outs[i].step));
-        const Table depth = multiples(in.depth), columns = multiples(in.columns);
-        const Panels panels(in.columns, lanes);
-        for (int64_t p = 0; p < panels.count; ++p) {
-          Target<float> to{outs[i].at, out_rows.data()};
-          to.turn_to(columns.data() + panels.first(p), panels.width(p));
-          rows_by_panel<float>(panels.vectors(p), as[i].at, rows_at.data(), count, depth.data(), in.depth,
-                               matrices[i].panels[p], to);
+        Matrix& m = matrices[i];
+        if (m.rows.empty()) m.rows = multiples(count, as[i].step), m.out_rows = multiples(count, outs[i].step);
+        for (size_t p = 0; p < m.panels.size(); ++p) {
+          m.targets[p].at = outs[i].at, m.targets[p].rows = m.out_rows.data();
+          rows_by_panel<float>(m.vectors[p], as[i].at, m.rows.data(), count, m.depth.data(), code[i].depth, m.panels[p],
+                               m.targets[p]);
         }
         ++i;
         continue;
