@@ -20,13 +20,15 @@ from funcgrad.native import build
 
 SWITCH = "FUNCGRAD_NATIVE"
 SUFFIXES = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
+#: Those of running sums, which there are also of integers.
+RUN_SUFFIXES = SUFFIXES | {np.dtype(np.int32): "s32", np.dtype(np.int64): "s64"}
 #: The names under which XLA finds them.
 NAMES = (
     *[f"funcgrad_{kind}_{suffix}" for kind in ("dot", "conv") for suffix in SUFFIXES.values()],
     "funcgrad_loop_f32",
     "funcgrad_sort",
     "funcgrad_top",
-    *[f"funcgrad_run_{suffix}" for suffix in ("f32", "f64", "s32", "s64")],
+    *[f"funcgrad_run_{suffix}" for suffix in RUN_SUFFIXES.values()],
 )
 
 

@@ -1,9 +1,9 @@
 // Sorting, the largest elements, and running sums along one axis: each line of elements by itself.
 #include <cstring>
-#include <limits>
-#include <type_traits>
+#include <memory>
 #include <vector>
 
+#include "panel.h"
 #include "parallel.h"
 #include "xla/ffi/api/api.h"
 #include "xla/ffi/api/ffi.h"
@@ -27,9 +27,13 @@ struct Lines {
   int64_t start(int64_t i) const { return i / stride * stride * length + i % stride; }
 };
 
-// The lines of a task: so many that it takes some tens of microseconds.
-int64_t lines_per_task(const Lines& lines, int64_t elements) {
-  return std::max<int64_t>(1, elements / std::max<int64_t>(1, lines.length));
+// Calls `work(i)` for each i in [0, count), in tasks of so many that they have some thousand `elements` together.
+template <class Work>
+void for_each_line(ffi::ThreadPool& pool, int64_t count, int64_t length, int64_t elements, const Work& work) {
+  const int64_t at_once = std::max<int64_t>(1, elements / length);
+  for_each_task(pool, parts(count, at_once), [&](int64_t task) {
+    for (int64_t i = task * at_once; i < std::min(count, (task + 1) * at_once); ++i) work(i);
+  });
 }
 
 // ---------------------------------------------------------------- sorting
@@ -111,8 +115,15 @@ void permute(const Operand& operand, const Lines& lines, int64_t start, const It
   for (int64_t i = 0; i < lines.length; ++i) to[i * lines.stride] = from[items[i].place * lines.stride];
 }
 
-// Threads keep the memory that they need to sort lines of at most this length.
-constexpr int64_t kMostKept = 1 << 16;
+// Memory for items: the thread's, or its own if it is large, so that threads do not keep that.
+template <class U>
+struct Room {
+  explicit Room(int64_t count)
+      : own(count > kMostKept ? new Item<U>[count] : nullptr), items(own ? own.get() : scratch<Item<U>, 0>(count)) {}
+  std::unique_ptr<Item<U>[]> own;
+  Item<U>* const items;
+  static constexpr int64_t kMostKept = 1 << 17;
+};
 
 // Calls `work.run<U, kind, fraction>()` for the type of the keys; returns whether they have an order here.
 template <class Work>
@@ -144,21 +155,19 @@ struct Sort {
 
   template <class U, Kind kind, int fraction>
   void run() const {
-    const int64_t n = lines.length, at_once = lines_per_task(lines, 1 << 12);
-    for_each_task(pool, (lines.count + at_once - 1) / at_once, [&](int64_t task) {
-      std::vector<Item<U>> large(n > kMostKept ? 2 * n : 0);
-      Item<U>* items = n > kMostKept ? large.data() : scratch<Item<U>, 0>(2 * n);
-      for (int64_t line = task * at_once; line < std::min(lines.count, (task + 1) * at_once); ++line) {
-        const int64_t start = lines.start(line);
-        const U* keys = reinterpret_cast<const U*>(operands[0].from) + start;
-        for (int64_t i = 0; i < n; ++i) items[i] = {key_of<U, kind, fraction>(keys[i * lines.stride]), uint32_t(i)};
-        const Item<U>* found = sorted(items, items + n, n);
-        for (const Operand& operand : operands) switch (operand.bytes) {
-          case 1: permute<uint8_t>(operand, lines, start, found); break;
-          case 2: permute<uint16_t>(operand, lines, start, found); break;
-          case 4: permute<uint32_t>(operand, lines, start, found); break;
-          default: permute<uint64_t>(operand, lines, start, found);
-        }
+    const int64_t n = lines.length;
+    for_each_line(pool, lines.count, n, 1 << 12, [&](int64_t line) {
+      const Room<U> room(2 * n);
+      Item<U>* items = room.items;
+      const int64_t start = lines.start(line);
+      const U* keys = reinterpret_cast<const U*>(operands[0].from) + start;
+      for (int64_t i = 0; i < n; ++i) items[i] = {key_of<U, kind, fraction>(keys[i * lines.stride]), uint32_t(i)};
+      const Item<U>* found = sorted(items, items + n, n);
+      for (const Operand& operand : operands) switch (operand.bytes) {
+        case 1: permute<uint8_t>(operand, lines, start, found); break;
+        case 2: permute<uint16_t>(operand, lines, start, found); break;
+        case 4: permute<uint32_t>(operand, lines, start, found); break;
+        default: permute<uint64_t>(operand, lines, start, found);
       }
     });
   }
@@ -209,22 +218,19 @@ struct Top {
 
   template <class U, Kind kind, int fraction>
   void run() const {
-    const int64_t n = lines.length, at_once = lines_per_task(lines, 1 << 13);
+    const int64_t n = lines.length;
     const bool all = most > n / kFewest;
-    for_each_task(pool, (lines.count + at_once - 1) / at_once, [&](int64_t task) {
-      const int64_t room = all ? 2 * n : most;
-      std::vector<Item<U>> large(room > 2 * kMostKept ? room : 0);
-      Item<U>* items = room > 2 * kMostKept ? large.data() : scratch<Item<U>, 0>(room);
-      for (int64_t line = task * at_once; line < std::min(lines.count, (task + 1) * at_once); ++line) {
-        const U* keys = static_cast<const U*>(from) + line * n;
-        const auto key = [keys](int64_t i) { return U(~key_of<U, kind, fraction>(keys[i])); };
-        if (all)
-          for (int64_t i = 0; i < n; ++i) items[i] = {key(i), uint32_t(i)};
-        const Item<U>* best = all ? sorted(items, items + n, n) : selected(items, key);
-        for (int64_t i = 0; i < most; ++i) {
-          static_cast<U*>(values)[line * most + i] = keys[best[i].place];
-          places[line * most + i] = int32_t(best[i].place);
-        }
+    for_each_line(pool, lines.count, n, 1 << 13, [&](int64_t line) {
+      const Room<U> room(all ? 2 * n : most);
+      Item<U>* items = room.items;
+      const U* keys = static_cast<const U*>(from) + line * n;
+      const auto key = [keys](int64_t i) { return U(~key_of<U, kind, fraction>(keys[i])); };
+      if (all)
+        for (int64_t i = 0; i < n; ++i) items[i] = {key(i), uint32_t(i)};
+      const Item<U>* best = all ? sorted(items, items + n, n) : selected(items, key);
+      for (int64_t i = 0; i < most; ++i) {
+        static_cast<U*>(values)[line * most + i] = keys[best[i].place];
+        places[line * most + i] = int32_t(best[i].place);
       }
     });
   }
@@ -290,15 +296,12 @@ void run_lines(ffi::ThreadPool& pool, const Lines& lines, const T* from, T* to, 
   const int64_t n = lines.length, most = lines.stride == 1 ? run.kInARow : run.kSideBySide;
   // Blocks of lines: of one group of lines side by side, or of any if each is in a row.
   const int64_t group = lines.stride == 1 ? lines.count : lines.stride;
-  const int64_t blocks_of_group = (group + most - 1) / most, blocks = lines.count / group * blocks_of_group;
-  const int64_t at_once = std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(1, n * std::min(group, most)));
-  for_each_task(pool, (blocks + at_once - 1) / at_once, [&](int64_t task) {
-    for (int64_t block = task * at_once; block < std::min(blocks, (task + 1) * at_once); ++block) {
-      const int64_t first_line = block % blocks_of_group * most, count = std::min(most, group - first_line);
-      if (lines.stride > 1) run.side_by_side(block / blocks_of_group * group * n + first_line, count);
-      else if (count == run.kInARow) run.template in_a_row<run.kInARow>(first_line * n);
-      else for (int64_t line = 0; line < count; ++line) run.template in_a_row<1>((first_line + line) * n);
-    }
+  const int64_t blocks_of_group = parts(group, most), blocks = lines.count / group * blocks_of_group;
+  for_each_line(pool, blocks, n * std::min(group, most), 1 << 14, [&](int64_t block) {
+    const int64_t first_line = block % blocks_of_group * most, count = std::min(most, group - first_line);
+    if (lines.stride > 1) run.side_by_side(block / blocks_of_group * group * n + first_line, count);
+    else if (count == run.kInARow) run.template in_a_row<run.kInARow>(first_line * n);
+    else for (int64_t line = 0; line < count; ++line) run.template in_a_row<1>((first_line + line) * n);
   });
 }
 

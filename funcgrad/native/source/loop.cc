@@ -85,7 +85,6 @@ struct Matrix {
   std::vector<float> packed;
   Table depth, columns, rows, out_rows;
   std::vector<Target<float>> targets;  // of each panel
-  std::vector<int> vectors;
 };
 
 void Loop::block(int64_t first, int64_t count) const {
@@ -124,7 +123,6 @@ void Loop::block(int64_t first, int64_t count) const {
                                          panels.width(p), panels.vectors(p), count, m.packed.data() + p * room));
       m.targets.emplace_back();
       m.targets.back().turn_to(m.columns.data() + panels.first(p), panels.width(p));
-      m.vectors.push_back(panels.vectors(p));
     }
   }
   const auto place = [&](int64_t number, int64_t step) -> Place {
@@ -153,9 +151,10 @@ void Loop::block(int64_t first, int64_t count) const {
         Matrix& m = matrices[i];
         if (m.rows.empty()) m.rows = multiples(count, as[i].step), m.out_rows = multiples(count, outs[i].step);
         for (size_t p = 0; p < m.panels.size(); ++p) {
-          m.targets[p].at = outs[i].at, m.targets[p].rows = m.out_rows.data();
-          rows_by_panel<float>(m.vectors[p], as[i].at, m.rows.data(), count, m.depth.data(), code[i].depth, m.panels[p],
-                               m.targets[p]);
+          Target<float>& to = m.targets[p];
+          to.at = outs[i].at, to.rows = m.out_rows.data();
+          rows_by_panel<float>(int(parts(to.width, lanes)), as[i].at, m.rows.data(), count, m.depth.data(),
+                               code[i].depth, m.panels[p], to);
         }
         ++i;
         continue;
