@@ -296,7 +296,7 @@ def _conv(x: Operand, w: Operand, *, config: Any) -> Any:
 # ---------------------------------------------------------------- programs
 
 
-def _call(*operands: Operand, program: Program) -> list[Any]:
+def _call(*operands: Operand, program: Program, **_: Any) -> list[Any]:
     return run_as_operators(program, [x.value for x in operands])
 
 
@@ -360,5 +360,5 @@ RULES: dict[str, Rule] = {
     "put": scatter, "dynamic_slice": dynamic_slice,
     "dynamic_update_slice": dynamic_update_slice,
     "stop_gradient": lambda x: x.tensor, "alike": lambda x, like: x.tensor, "optimization_barrier": _same,
-    "call": _call, "scan": _scan,
+    "call": _call, "attention_forward": _call, "attention_backward": _call, "scan": _scan,
 }  # fmt: skip

@@ -23,7 +23,8 @@ from funcgrad.interpreters.staging import stage
 from funcgrad.interpreters.transpose import transpose_call
 
 
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program: Program) -> tuple[list[Any], list[Any]]:
+def jvp_call(primals: Sequence[Any], tangents: Sequence[Any], *, program: Program) -> tuple[list[Any], list[Any]]:
+    """The results and tangents of a call of a program, which are calls of derived programs."""
     mask = tuple(t is not None for t in tangents)
     given = [t for t in tangents if t is not None]
     if depth(given) > depth(primals):
@@ -99,7 +100,7 @@ call = Primitive(
     "call",
     infer=lambda *types, program: program.output_types,
     lower=lambda *xs, program: lowered(program)(*xs),
-    jvp=_jvp,
+    jvp=jvp_call,
     vjp=_vjp,
     batch=_batch,
     widen=widen_call,

@@ -25,6 +25,8 @@ RUN_SUFFIXES = SUFFIXES | {np.dtype(np.int32): "s32", np.dtype(np.int64): "s64"}
 #: The names under which XLA finds them.
 NAMES = (
     *[f"funcgrad_{kind}_{suffix}" for kind in ("dot", "conv") for suffix in SUFFIXES.values()],
+    "funcgrad_attention_forward_f32",
+    "funcgrad_attention_backward_f32",
     "funcgrad_loop_f32",
     "funcgrad_sort",
     "funcgrad_top",

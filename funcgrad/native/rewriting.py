@@ -1,6 +1,6 @@
 """Rewrites programs to call native kernels where they are faster.
 
-Those for products and convolutions take any axis order, so transposes of operands and results are absorbed.
+Those for products, convolutions and attention take any axis order, so transposes of operands and results are absorbed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 from funcgrad.core.ir import Equation, Program, kept_with_program
 from funcgrad.core.passes import dead_code, reads
-from funcgrad.native import contraction, convolution, lines, loop
+from funcgrad.native import attention, contraction, convolution, lines, loop
 from funcgrad.native.contraction import native_dot
 from funcgrad.native.convolution import native_conv
 from funcgrad.primitives.shape import reverse, transpose
@@ -21,9 +21,11 @@ Dims = tuple[int, ...]
 def rewritten(program: Program) -> Program:
     """The program with native kernels where they are faster; the same object if nowhere."""
     rewriting = _Rewriting(program)
-    absorbing = {"dot": rewriting.dot, "conv": rewriting.conv}
     rules = {
-        **absorbing,
+        "dot": rewriting.dot,
+        "conv": rewriting.conv,
+        "attention_forward": rewriting.attention,
+        "attention_backward": rewriting.attention,
         "scan": loop.translated,
         "sort": lines.sort_translated,
         "top_k": lines.top_translated,
@@ -35,12 +37,11 @@ def rewritten(program: Program) -> Program:
     found = [rules[e.primitive.name](e) if e.primitive.name in rules else [] for e in program.equations]
     if not any(found):
         return program
-    # The kernel writes the transposed result directly.
-    taken = {id(rewriting.turned_by[e.outputs[0]]) for e, new in zip(program.equations, found, strict=True)
-             if new and e.outputs[0] in rewriting.turned_by and e.primitive.name in absorbing}  # fmt: skip
+    # A kernel may write the transposed result directly.
+    computed = {v for new in found for e in new for v in e.outputs}
     equations: list[Equation] = []
     for old, new in zip(program.equations, found, strict=True):
-        if id(old) not in taken:
+        if new or computed.isdisjoint(old.outputs):
             equations += new or [old]
     return dead_code(Program(program.inputs, program.constants, equations, program.outputs, program.name))
 
@@ -115,6 +116,22 @@ class _Rewriting:
             "reverse": tuple(w_order[d] for d in reversed_axes),
         }
         return [Equation(native_conv, (x, w), (out,), params, equation.source)]
+
+    def attention(self, equation: Equation) -> list[Equation]:
+        name = equation.primitive.name
+        if not attention.pays(name, [x.type for x in equation.inputs]):
+            return []
+        operands, outputs, orders = [], [], []
+        for x in equation.inputs:
+            x, order = self.before(x) if x.type.ndim == 4 else (x, ())
+            operands.append(x)
+            orders.append(order)
+        for v in equation.outputs:
+            v, order = self.after(v) if v.type.ndim == 4 else (v, ())
+            outputs.append(v)
+            orders.append(tuple(order.index(d) for d in range(len(order))))
+        params = {k: v for k, v in equation.params.items() if k != "program"} | {"orders": tuple(orders)}
+        return [Equation(attention.NATIVE[name], operands, outputs, params, equation.source)]
 
 
 def _before(labels: Dims, order: Dims) -> Dims:

@@ -9,11 +9,12 @@ import numpy as np
 
 from funcgrad.core import dtypes
 from funcgrad.core.tracing import type_of
+from funcgrad.nn.fused_attention import attention
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.einsum import einsum
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.reductions import softmax
-from funcgrad.numpy.shape import expand_dims, repeat, squeeze
+from funcgrad.numpy.shape import expand_dims, repeat, reshape, squeeze, transpose
 from funcgrad.runtime.call_cache import composite
 
 
@@ -62,9 +63,13 @@ def dot_product_attention(
         raise ValueError(f"dot_product_attention: {heads} heads of {q} cannot share those of key {k}")
     if groups != heads:
         key, value = (repeat(x, heads // groups, axis=2) for x in (key, value))
-    scores = einsum("bthd,bshd->bhts", query, key)
+    factor = 1 / math.sqrt(q.shape[3]) if scale is None else scale
     wide: Any = q.dtype if q.dtype in (dtypes.float32, dtypes.float64) else dtypes.float32
-    scores = e.multiply(astype(scores, wide), 1 / math.sqrt(q.shape[3]) if scale is None else scale)
+    if mask is None and wide == q.dtype:
+        out = _as_one(query, key, value, bias, factor, is_causal)
+        return squeeze(out, 0) if single else out
+    scores = einsum("bthd,bshd->bhts", query, key)
+    scores = e.multiply(astype(scores, wide), factor)
     if bias is not None:
         scores = e.add(scores, bias)
     if is_causal:
@@ -76,3 +81,15 @@ def dot_product_attention(
     weights = softmax(scores, axis=-1)
     out = einsum("bhts,bshd->bthd", astype(weights, v.dtype), value)
     return squeeze(out, 0) if single else out
+
+
+def _as_one(query: Any, key: Any, value: Any, bias: Any, scale: float, causal: bool) -> Any:
+    """Attention as one operation, which takes the heads before the rows."""
+    query, key, value = (transpose(x, (0, 2, 1, 3)) for x in (query, key, value))
+    if bias is not None:
+        bias = astype(asoperand(bias, "dot_product_attention"), type_of(query).dtype)
+        shape = type_of(bias).shape
+        bias = reshape(bias, (1,) * (4 - len(shape)) + shape)
+    rows = type_of(query).shape[2]
+    out, _ = attention(query, key, value, bias, scale=scale, causal=causal, queries=rows)
+    return transpose(out, (0, 2, 1, 3))

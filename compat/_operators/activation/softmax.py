@@ -13,10 +13,11 @@ from compat._core.types import dtype as dtypes
 from compat._core.types.errors import lacks, warn, wrap_dim
 from compat._operators.arguments import no_complex_derivative
 from compat._operators.pointwise.declare import category
-from compat._operators.reduction.logsumexp import minus_maximum, without_infinity
+from compat._operators.reduction.logsumexp import without_infinity
 from compat._operators.reduction.sum_mean_var import accumulated, axes_of, reduce
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
+from funcgrad.numpy.reductions.exponentials import minus_maximum
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import reductions as r
 

@@ -18,30 +18,16 @@ from compat._operators.create.factories import full, ones, zeros
 from compat._operators.linalg.matmul import matmul
 from compat._operators.nn.attention_backends import select_backend
 from compat._operators.pointwise.scalars import mul_number
-from compat._operators.reduction.logsumexp import minus_maximum
 from compat._operators.reduction.sum_mean_var import accumulated, reduce
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
+from funcgrad.nn.fused_attention import attention, attention_cotangents, exponentials, product, scores
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import reductions as r
-from funcgrad.primitives.contraction import dot as contract
 from funcgrad.primitives.shape import cut, reshape
 
 # ---------------------------------------------------------------- softmax
-
-
-def _exponentials(x: Any, axis: int) -> tuple[Any, Any, Any, Any]:
-    """The exponentials of ``x`` less its maxima along an axis, and their sums; zero and 1 where all elements are -inf.
-
-    Returns:
-        The exponentials, the sums, the maxima, and the mask of rows of -inf.
-    """
-    maximum = e.stop_gradient(reduce(r.reduce_max, x, (axis,), True))
-    masked = np.equal(maximum, -math.inf)
-    weights = e.exp(minus_maximum(x, maximum, np.where(masked, e.number(0, maximum), maximum)))
-    total = reduce(r.reduce_sum, weights, (axis,), True)
-    return weights, np.where(masked, e.number(1, total), total), maximum, masked
 
 
 @aten(
@@ -52,7 +38,7 @@ def safe_softmax(input, dim, dtype):
     """``softmax``, zero where all elements along the dimension are ``-inf``."""
 
     def body(x: Any) -> Any:
-        weights, total, _, _ = _exponentials(x, dim)
+        weights, total, _, _ = exponentials(x, dim)
         return np.divide(weights, total)
 
     return accumulated(input if dtype is None else np.astype(input, dtype.numpy), body)
@@ -67,9 +53,8 @@ def safe_softmax_backward(ct: Any, result: Any, dim: Any) -> Any:
 # ---------------------------------------------------------------- attention as one operator
 
 
-def _product(x: Any, y: Any, x_axis: int, y_axis: int) -> Any:
-    """The products of matrices with two batch axes, summed over an axis of each."""
-    return contract(x, y, contract=((x_axis,), (y_axis,)), batch=((0, 1), (0, 1)))
+def _factor(scale: float | None, width: int) -> float:
+    return 1 / math.sqrt(width) if scale is None else scale
 
 
 class _Heads:
@@ -93,23 +78,20 @@ class _Heads:
     def by_head(self, x: Any) -> Any:
         return reshape(x, shape=(self.n, self.heads, self.l, type_of(x).shape[-1]))
 
+    def parameters(self, scale: float | None, causal: bool) -> dict[str, Any]:
+        return {"scale": _factor(scale, self.e), "causal": causal, "queries": self.l}
 
-def _scores(heads: _Heads, query: Any, key: Any, mask: Any, causal: bool, scale: float) -> Any:
-    """``(n, heads, l, s)``: the scaled products with the mask added."""
-    factor = e.number(scale, query)
-    product = _product(heads.shared_rows(e.mul(query, factor)), key, 3, 3)
-    scores = heads.by_head(product)
-    if mask is not None:
-        scores = np.add(scores, mask)
-    if causal:
-        rows, columns = np.arange(heads.l), np.arange(heads.s)
-        visible = np.greater_equal(np.expand_dims(rows, 1), np.expand_dims(columns, 0))
-        scores = np.where(visible, scores, e.number(-math.inf, scores))
-    return scores
-
-
-def _factor(scale: float | None, width: int) -> float:
-    return 1 / math.sqrt(width) if scale is None else scale
+    def shared_mask(self, mask: Any) -> Any:
+        """A mask that broadcasts to ``(n, heads, l, s)``, with four axes, for the rows."""
+        if mask is None:
+            return None
+        shape = type_of(mask).shape
+        n, heads, _, keys = shape = (1,) * (4 - len(shape)) + shape
+        mask = reshape(mask, shape=shape)
+        if heads == 1 or self.heads == self.shared:
+            return mask
+        mask = np.broadcast_to(mask, (n, heads, self.l, keys))
+        return reshape(mask, shape=(n, self.shared, self.rows, keys))
 
 
 def _like_query(operands: dict[str, Any], types: Any) -> list[Any]:
@@ -133,23 +115,47 @@ def _rounded(x: Any, dtype: Any) -> Any:
     return np.astype(np.astype(x, dtype), fdtypes.float32)
 
 
-def _product_by_blocks(scores: Any, y: Any, axis: int, heads: _Heads, dtype: Any, factor: float | None = None) -> Any:
+def _product_by_blocks(scores: Any, y: Any, axis: int, heads: _Heads, dtype: Any, factor: float = 1.0) -> Any:
     """``factor`` times the product of scores, summed over queries (axis 2) or keys (axis 3).
 
     In half precision PyTorch's kernel adds up the products of blocks of queries or keys, and rounds each sum.
     """
-    if dtype not in HALVES or heads.rows != heads.l:
-        product = _product(scores, y, axis, 2)
-        return product if factor is None else np.multiply(product, factor)
     count = type_of(scores).shape[axis]
     block = _query_block(count) if axis == 2 else _KEY_BLOCK
+    if heads.rows != heads.l:
+        block = max(count, 1)
     total: Any = None
     for start in range(0, max(count, 1), block):
         limit = min(start + block, count)
-        part = _product(cut(scores, axis, start, limit), cut(y, 2, start, limit), axis, 2)
-        part = part if factor is None else np.multiply(part, factor)
-        total = _rounded(part if total is None else np.add(total, part), dtype)
+        part = product(cut(scores, axis, start, limit), cut(y, 2, start, limit), axis, 2)
+        part = part if factor == 1.0 else np.multiply(part, factor)
+        total = part if total is None else np.add(total, part)
+        total = total if heads.rows != heads.l else _rounded(total, dtype)
     return total
+
+
+def _half_forward(query: Any, key: Any, value: Any, mask: Any, dtype: Any, params: dict[str, Any]) -> list[Any]:
+    """As ``attention``; PyTorch's kernel rounds the exponentials to the dtype of the values, but not their sum."""
+    weights, total, maximum, masked = exponentials(scores(query, key, mask, **params), 3)
+    found = product(_rounded(weights, dtype), value, 3, 2)
+    return [np.divide(found, total), np.where(masked, e.number(0, total), np.add(maximum, e.log(total)))]
+
+
+def _half_backward(
+    ct: Any, query: Any, key: Any, value: Any, out: Any, logarithms: Any, ct_logarithms: Any, mask: Any,
+    heads: _Heads, dtype: Any, params: dict[str, Any],
+) -> list[Any]:  # fmt: skip
+    """As ``attention_cotangents``; PyTorch's kernel rounds the factors of products, and scales the products."""
+    found = scores(query, key, mask, **params)
+    weights = e.exp(np.subtract(found, np.expand_dims(logarithms, 3)))
+    inner = np.expand_dims(np.subtract(reduce(r.reduce_sum, np.multiply(ct, out), (3,), False), ct_logarithms), 3)
+    ct_scores = np.multiply(weights, np.subtract(product(ct, value, 3, 3), inner))
+    weights, ct_scores = (_rounded(x, dtype) for x in (weights, ct_scores))
+    return [
+        _product_by_blocks(ct_scores, key, 3, heads, dtype, params["scale"]),
+        _product_by_blocks(ct_scores, query, 2, heads, dtype, params["scale"]),
+        _product_by_blocks(weights, ct, 2, heads, dtype),
+    ]
 
 
 @aten(
@@ -162,13 +168,13 @@ def _product_by_blocks(scores: Any, y: Any, axis: int, heads: _Heads, dtype: Any
 def flash_attention(query, key, value, dropout_p, is_causal, *, attn_mask, scale):  # fmt: skip
     dtype, heads = type_of(query).dtype, _Heads(query, key)
     query, key, value, attn_mask = map(single, (query, key, value, attn_mask))
-    scores = _scores(heads, query, key, attn_mask, is_causal, _factor(scale, heads.e))
-    weights, total, maximum, masked = _exponentials(scores, 3)
-    # PyTorch's kernel rounds the exponentials to the dtype of the values, but not their sum.
-    rounded = np.astype(np.astype(weights, dtype), type_of(value).dtype)
-    product = heads.by_head(_product(heads.shared_rows(rounded), value, 3, 2))
-    logsumexp = np.where(masked, e.number(0, total), np.add(maximum, e.log(total)))
-    output = np.astype(np.divide(product, total), dtype)
+    params = heads.parameters(scale, is_causal)
+    operands = (heads.shared_rows(query), key, value, heads.shared_mask(attn_mask))
+    if dtype in HALVES:
+        output, logsumexp = _half_forward(*operands, dtype, params)
+    else:
+        output, logsumexp = attention(*operands, **params)
+    output = np.astype(heads.by_head(output), dtype)
     return output, reshape(logsumexp, shape=(heads.n, heads.heads, heads.l))
 
 
@@ -176,26 +182,19 @@ def flash_attention(query, key, value, dropout_p, is_causal, *, attn_mask, scale
 def flash_attention_backward(ct0, ct1, query, key, value, attn_mask, is_causal, scale, result0, result1):
     dtype, heads = type_of(query).dtype, _Heads(query, key)
     query, key, value, attn_mask, ct, output = map(single, (query, key, value, attn_mask, ct0, result0))
-    factor = _factor(scale, heads.e)
-    scores = _scores(heads, query, key, attn_mask, is_causal, factor)
-    weights = heads.shared_rows(e.exp(np.subtract(scores, np.expand_dims(result1, 3))))
-    rows = heads.shared_rows(ct)
-    grad_weights = _product(rows, value, 3, 3)
-    inner = reduce(r.reduce_sum, np.multiply(ct, output), (3,), True)
+    params = heads.parameters(scale, is_causal)
     # The logarithms have a gradient only in the backward of this operator.
-    grad_logsumexp = np.expand_dims(np.astype(ct1, type_of(inner).dtype), 3)
-    inner, grad_logsumexp = heads.shared_rows(inner), heads.shared_rows(grad_logsumexp)
-    grad_scores = np.multiply(weights, np.add(np.subtract(grad_weights, inner), grad_logsumexp))
-    after: float | None = factor
-    if dtype in HALVES:  # PyTorch's kernel rounds the factors, and scales the products
-        weights, grad_scores = (_rounded(x, dtype) for x in (weights, grad_scores))
-    else:  # one pass instead of one for each product
-        grad_scores, after = np.multiply(grad_scores, factor), None
-    grad_value = _product_by_blocks(weights, rows, 2, heads, dtype)
-    grad_query = _product_by_blocks(grad_scores, key, 3, heads, dtype, after)
-    grad_key = _product_by_blocks(grad_scores, heads.shared_rows(query), 2, heads, dtype, after)
-    grads = zip((grad_query, grad_key, grad_value), (query, key, value))
-    return tuple(np.astype(reshape(g, shape=type_of(x).shape), dtype) for g, x in grads)
+    logarithms, grad_logarithms = (
+        reshape(x, shape=(heads.n, heads.shared, heads.rows)) for x in (result1, np.astype(ct1, type_of(result1).dtype))
+    )
+    rows, output, queries = (heads.shared_rows(x) for x in (ct, output, query))
+    operands = (rows, queries, key, value, output, logarithms, grad_logarithms, heads.shared_mask(attn_mask))
+    if dtype in HALVES:
+        grads = _half_backward(*operands, heads, dtype, params)
+    else:
+        grads = attention_cotangents(*operands, **params)
+    same = zip(grads, (query, key, value))
+    return tuple(np.astype(reshape(g, shape=type_of(x).shape), dtype) for g, x in same)
 
 
 # ---------------------------------------------------------------- attention as a composition

@@ -76,6 +76,8 @@ void pack(const T* right, const int32_t* depth, int64_t steps, const int32_t* co
     return;
   }
   for (int64_t k = 0; k < steps;) {
+    // The last square overlaps the one before it.
+    if (steps - k < lanes && steps >= lanes && adjacent(depth + steps - lanes, lanes)) k = steps - lanes;
     if (steps - k < lanes || !adjacent(depth + k, lanes)) {
       T* to = panel + k * step;
       const T* from = right + depth[k];

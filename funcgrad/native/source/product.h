@@ -23,8 +23,9 @@ struct Product {
   Table right_columns, out_columns; // by column
 };
 
-// So much of the depth at once that a panel stays in the second cache.
-constexpr int64_t kDepth = 512;
+// So much of the depth at once that a panel stays in the second cache, and so much that it stays in the first one beside
+// packed rows of the left operand.
+constexpr int64_t kDepth = 512, kDepthPacked = (33 << 10) / (kVectors * kBytes);
 // A task is worth so many multiplications at most and at least, and a packed panel at least so many rows.
 constexpr int64_t kLargeTask = 1 << 24, kSmallTask = 1 << 19, kLeastRows = 64;
 // So many elements of packed panels stay in the second cache, beside rows of the left operand, for a block of the depth.
@@ -50,6 +51,7 @@ struct Division {
   int64_t groups = 0, group = 0;   // of panels
   int64_t block = 0;               // steps of the depth at once
   int64_t each = 1;                // items of a task
+  bool far = false;                // whether steps of the left operand's rows are on different lines of the cache
 
   template <class T>
   static Division of(const Product<T>& p) {
@@ -57,11 +59,16 @@ struct Division {
                int64_t(p.left_depth.size()), Panels(p.out_columns.size(), Simd<T>::kLanes)};
     if (!d.work()) return d;  // no items
     const int64_t task = task_of(d.work()), area = task / d.depth, all = d.panels.count;
-    d.block = parts(d.depth, parts(d.depth, kDepth));
+    constexpr int lanes = Simd<T>::kLanes;
+    d.far = d.depth > 1 && std::abs(p.left_depth[1] - p.left_depth[0]) > lanes;
+    // Of whole vectors, since packing transposes squares of them.
+    d.block = std::min(parts(parts(d.depth, parts(d.depth, d.far ? kDepthPacked : kDepth)), lanes) * lanes, d.depth);
     const int64_t columns = std::min(kPacked / d.block, d.columns);
     d.ranges = parts(d.rows, std::max(area / columns, kLeastRows));
     d.height = parts(parts(d.rows, d.ranges), kRows) * kRows;
-    d.groups = parts(all, std::clamp<int64_t>(std::min(area / d.height, columns) * all / d.columns, 1, all));
+    // Rows that are packed serve as many panels as stay in the cache.
+    const int64_t wide = d.far ? columns : std::min(area / d.height, columns);
+    d.groups = parts(all, std::clamp<int64_t>(wide * all / d.columns, 1, all));
     d.group = parts(all, d.groups);
     d.each = std::max<int64_t>(task * all / (d.group * d.columns * d.depth * d.height), 1);
     return d;
@@ -75,8 +82,8 @@ template <class T>
 class Multiplier {
  public:
   Multiplier(const Product<T>& p, const Division& d) : p_(p), d_(d), kept_(-1) {
-    // Rows whose steps are on different lines of the cache are packed, if several panels read them.
-    packs_left_ = d.group > 1 && d.depth > 1 && std::abs(p.left_depth[1] - p.left_depth[0]) > lanes;
+    // Rows are packed if several panels read them.
+    packs_left_ = d.far && d.group > 1;
     keeps_ = d.ranges > 1 && d.rows > 2 * kFewRows && d.group * d.panels.widest() * d.depth <= 2 * kPacked;
     if (!packs_left_) return;
     packed_depth_ = multiples(d.block, lanes);

@@ -49,6 +49,20 @@ def logsumexp(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
     return with_axes(x, axes, keepdims, shifted)
 
 
+def minus_maximum(x: Any, peak: Any, shift: Any) -> Any:
+    """``x - peak``, where ``peak`` is the maximum of ``x``, so that no exponential overflows.
+
+    The comparison prevents a fused multiply-add: if ``x`` is a product ``a * b``, the compiler may compute ``a * b -
+    peak`` without rounding the product. For large numbers the result could be so large that its exponential overflows.
+
+    Args:
+        shift: the number to subtract: ``peak``, but a finite one where that is ``-inf``. It must be another value than
+            ``peak`` to XLA, which otherwise stores the maximum for each element: a softmax of 1024 rows of 1000 then
+            takes 1.35 times as long on a CPU.
+    """
+    return p.sub(p.select(p.gt(x, peak), peak, x), shift)
+
+
 def _ruled_out(x: Any, where: Any) -> Any:
     """``x`` with the dtype's minimum at the elements that ``where`` excludes: finite, so that derivatives are."""
     return x if where is None else masked(x, where, float(ml_dtypes.finfo(type_of(x).dtype).min))

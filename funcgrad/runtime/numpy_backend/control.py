@@ -19,7 +19,7 @@ def set_evaluator(function: Callable[[Program, Sequence[Any]], list[Any]]) -> No
     _evaluate = function
 
 
-@rule("call", "custom_jvp", "custom_vjp")
+@rule("call", "custom_jvp", "custom_vjp", "attention_forward", "attention_backward")
 def _call(*xs: Any, program: Program, **_: Any) -> list[Any]:
     return _evaluate(program, xs)
 
