@@ -18,6 +18,8 @@ Labels = tuple[int, ...]
 _LEAST_WORK, _LEAST_ROWS, _LEAST_DEPTH = 1 << 15, 4, 8
 #: Larger plain products are as fast in XLA, which starts other operations while they run.
 _MOST_PLAIN = 1 << 24
+#: But ``x @ y.T`` with so many rows, for which packing costs little, is faster by the kernel up to so many.
+_MANY_ROWS, _MOST_TRANSPOSED = 512, 1 << 27
 #: The kernel uses 32-bit offsets.
 MOST_ELEMENTS = 2**31 - 1
 
@@ -52,16 +54,24 @@ def pays(x: ArrayType, y: ArrayType, contract: tuple, batch: tuple) -> bool:
 
 def left_to_xla(x: ArrayType, y: ArrayType, x_labels: Labels, y_labels: Labels, out_labels: Labels) -> bool:
     """Whether it is a large ``x @ y`` or ``x @ y.T`` without batches."""
-    work = math.prod(_sizes(x, y, x_labels, y_labels).values())
-    return work > _MOST_PLAIN and _plain(x_labels, y_labels, out_labels)
+    sizes = _sizes(x, y, x_labels, y_labels)
+    work = math.prod(sizes.values())
+    if work <= _MOST_PLAIN or not _plain(x_labels, y_labels, out_labels):
+        return False
+    rows = x.size // math.prod(sizes[label] for label in _depth(x_labels, y_labels))
+    return work > _MOST_TRANSPOSED or y_labels[-1] not in x_labels or rows < _MANY_ROWS
 
 
 def _sizes(x: Any, y: Any, x_labels: Labels, y_labels: Labels) -> dict[int, int]:
     return {**dict(zip(x_labels, x.shape, strict=True)), **dict(zip(y_labels, y.shape, strict=True))}
 
 
+def _depth(x: Labels, y: Labels) -> Labels:
+    return tuple(label for label in x if label in y)
+
+
 def _plain(x: Labels, y: Labels, out: Labels) -> bool:
-    depth = tuple(label for label in x if label in y)
+    depth = _depth(x, y)
     rows, columns = (tuple(label for label in labels if label not in depth) for labels in (x, y))
     return x == (*rows, *depth) and y in ((*depth, *columns), (*columns, *depth)) and out == (*rows, *columns)
 

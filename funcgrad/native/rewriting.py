@@ -51,15 +51,19 @@ class _Rewriting:
 
     Attributes:
         made_by: the equations that transpose or reverse, by their results.
-        turned_by: the transpose that is a result's only use.
+        turned_by: the transpose that is a result's only use, besides attention.
+        attentive: how often attention reads each value.
     """
 
     def __init__(self, program: Program):
         moving = [e for e in program.equations if e.primitive in (transpose, reverse)]
         self.made_by: dict[Any, Equation] = {e.outputs[0]: e for e in moving}
         uses = reads(program.equations, program.outputs)
+        self.attentive = reads([e for e in program.equations if e.primitive.name in attention.NATIVE], ())
         self.turned_by: dict[Any, Equation] = {
-            e.inputs[0]: e for e in moving if e.primitive is transpose and uses[e.inputs[0]] == 1
+            e.inputs[0]: e
+            for e in moving
+            if e.primitive is transpose and uses[e.inputs[0]] == 1 + self.attentive[e.inputs[0]]
         }
 
     def before(self, atom: Any) -> tuple[Any, Dims]:
@@ -70,10 +74,11 @@ class _Rewriting:
             return atom, tuple(range(atom.type.ndim))
         return equation.inputs[0], equation.params["permutation"]
 
-    def after(self, out: Any) -> tuple[Any, Dims]:
-        """The final transpose of a result, and its axes in terms of the result's."""
+    def after(self, out: Any, kept: bool = False) -> tuple[Any, Dims]:
+        """The final transpose of a result, and its axes in terms of the result's; ``kept`` if attention that reads the
+        result itself does not prevent it."""
         equation = self.turned_by.get(out)
-        if equation is None:
+        if equation is None or (self.attentive[out] and not kept):
             return out, tuple(range(out.type.ndim))
         return equation.outputs[0], equation.params["permutation"]
 
@@ -126,12 +131,16 @@ class _Rewriting:
             x, order = self.before(x) if x.type.ndim == 4 else (x, ())
             operands.append(x)
             orders.append(order)
+        back: list[Equation] = []
         for v in equation.outputs:
-            v, order = self.after(v) if v.type.ndim == 4 else (v, ())
-            outputs.append(v)
+            found, order = self.after(v, kept=True) if v.type.ndim == 4 else (v, ())
+            outputs.append(found)
             orders.append(tuple(order.index(d) for d in range(len(order))))
+            if self.attentive[v] and found is not v:
+                self.made_by[v] = Equation(transpose, (found,), (v,), {"permutation": orders[-1]}, equation.source)
+                back.append(self.made_by[v])
         params = {k: v for k, v in equation.params.items() if k != "program"} | {"orders": tuple(orders)}
-        return [Equation(attention.NATIVE[name], operands, outputs, params, equation.source)]
+        return [Equation(attention.NATIVE[name], operands, outputs, params, equation.source), *back]
 
 
 def _before(labels: Dims, order: Dims) -> Dims:

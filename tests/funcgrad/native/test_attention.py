@@ -188,7 +188,7 @@ def test_vmap_merges_batches(dims: tuple[int | None, ...]) -> None:
             assert_close(np.asarray(mine)[i], np.asarray(wanted), "one of the batch", FEW32)
 
 
-def test_scores_are_never_stored() -> None:
+def test_scores_are_never_stored_and_nothing_is_transposed() -> None:
     query = np.zeros((1, 2048, 4, 32), np.float32)
 
     def loss(*xs: Any) -> Any:
@@ -197,6 +197,7 @@ def test_scores_are_never_stored() -> None:
     program = rewritten(fg.trace(fg.grad(loss, (0, 1, 2)), query, query, query))
     largest = max(v.type.size for e in program.equations for v in e.outputs)
     assert largest == query.size
+    assert "transpose" not in [e.primitive.name for e in program.equations]
 
 
 def test_bits_do_not_depend_on_the_run() -> None:
