@@ -118,9 +118,10 @@ void Loop::block(int64_t first, int64_t count) const {
     Matrix& m = matrices[i];
     m.packed.resize(panels.count * room + lanes);
     m.depth = multiples(in.depth), m.columns = multiples(in.columns);
+    // A panel serves the rows of all steps.
     for (int64_t p = 0; p < panels.count; ++p) {
       m.panels.push_back(panel_of<float>(matrix, depth.data(), in.depth, columns.data() + panels.first(p),
-                                         panels.width(p), panels.vectors(p), count, m.packed.data() + p * room));
+                                         panels.width(p), panels.vectors(p), count * length, m.packed.data() + p * room));
       m.targets.emplace_back();
       m.targets.back().turn_to(m.columns.data() + panels.first(p), panels.width(p));
     }
