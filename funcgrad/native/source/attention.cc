@@ -117,8 +117,9 @@ float inner_product(const float* x, int64_t x_step, const float* y, int64_t y_st
 
 // What both directions need: sizes, the scores' scale and mask, and which keys a query has.
 struct Scores {
-  int64_t heads, rows, keys, period;  // heads of a batch element
-  int64_t wide, block;                // what is stored of a row of scores, and how many rows
+  int64_t heads, rows, keys;  // heads of a batch element
+  int64_t period;             // rows of one head of the queries, whose positions begin at zero
+  int64_t wide, block;        // what is stored of a row of scores, and how many rows
   float scale;
   bool causal;
   const Heads<const float>* mask;
