@@ -13,6 +13,8 @@ from __future__ import annotations
 from funcgrad.core.ir import Atom, Equation, Literal, Program, kept_with_program
 from funcgrad.interpreters.fusion import FUNCTIONS, Fused, moves, takes_in
 from funcgrad.interpreters.vectors import suits
+from funcgrad.native import library
+from funcgrad.native.attention import NATIVE, pays
 
 #: The compile time of a program; of an equation not listed below, without its kernel; of a kernel; of an operation in
 #: it.
@@ -52,6 +54,8 @@ _TIMES |= dict.fromkeys(
 def equation_cost(equation: Equation) -> float:
     """The cost of one equation."""
     name = equation.primitive.name
+    if name in NATIVE and library.available() and pays(name, [x.type for x in equation.inputs]):
+        return EQUATION  # its program is not compiled
     inner = sum([compile_cost(p) - PROGRAM for p in equation.programs()]) if equation.params else 0.0
     if suits(equation):
         inner += IN_VECTORS

@@ -18,6 +18,7 @@ from funcgrad import nn
 from funcgrad.native import rewritten
 from funcgrad.nn import fused_attention
 from funcgrad.nn.fused_attention import attention, attention_cotangents, forward
+from funcgrad.runtime.estimate import compile_cost
 from tests.funcgrad.oracle import assert_close
 from tests.funcgrad.tolerances import FEW32, MANY32
 
@@ -198,6 +199,14 @@ def test_scores_are_never_stored_and_nothing_is_transposed() -> None:
     largest = max(v.type.size for e in program.equations for v in e.outputs)
     assert largest == query.size
     assert "transpose" not in [e.primitive.name for e in program.equations]
+
+
+def test_the_compile_time_is_that_of_one_operation() -> None:
+    operands = [numbers(i, 2, 2, 20, 8) for i in range(3)]
+    as_one, single = (
+        fg.trace(lambda *xs, f=f: f(*xs, scale=1.0, causal=True, queries=20), *operands) for f in (attention, forward)
+    )
+    assert compile_cost(as_one) < compile_cost(single) / 2
 
 
 def test_bits_do_not_depend_on_the_run() -> None:
