@@ -43,6 +43,18 @@ def test_attention(arguments: tuple, more: dict[str, Any]) -> None:
         assert_close(mine, np.asarray(other), "gradient", MANY32)
 
 
+def test_a_bias_of_more_rows_than_queries_widens_the_scores_of_any_size() -> None:
+    query, key, bias = (
+        np.ones((2, 1, 4, 64), np.float32),
+        np.ones((2, 600, 4, 64), np.float32),
+        RNG.normal(size=(4, 5, 600)),
+    )
+    bias = bias.astype(np.float32)
+    found = fg.jit(nn.dot_product_attention)(query, key, key, bias)
+    few = fg.jit(nn.dot_product_attention)(np.repeat(query, 5, axis=1), key, key, bias)
+    assert_close(found, np.asarray(few), "averages", FEW32)
+
+
 @pytest.mark.parametrize("shapes", [((2, 5, 4, 3), (2, 6, 4, 2)), ((2, 5, 4, 3), (2, 6, 3, 3)), ((5, 3), (6, 3))])
 def test_attention_that_does_not_fit(shapes: tuple) -> None:
     query, key = map(np.ones, shapes)
