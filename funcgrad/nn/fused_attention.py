@@ -82,11 +82,13 @@ def forward(
     """
     found = scores(query, key, mask, scale=scale, causal=causal, queries=queries)
     weights, total, maximum, masked = exponentials(found, 3)
-    logarithms = e.select(masked, e.number(0, total), e.add(maximum, e.log(total)))
-    return [
-        e.div(product(weights, value, 3, 2), total),
-        reshape(logarithms, shape=type_of(logarithms).shape[:3]),
-    ]
+    return [e.div(product(weights, value, 3, 2), total), logarithms_of(total, maximum, masked)]
+
+
+def logarithms_of(total: Any, maximum: Any, masked: Any) -> Any:
+    """The logarithms of the sums of exponentials, from results of ``exponentials`` along the last axis of four."""
+    found = e.select(masked, e.number(0, total), e.add(maximum, e.log(total)))
+    return reshape(found, shape=type_of(found).shape[:3])
 
 
 def backward(
@@ -95,10 +97,18 @@ def backward(
 ) -> list[Any]:  # fmt: skip
     """The cotangents of queries, keys and values, from those of the results of ``forward``."""
     found = scores(query, key, mask, scale=scale, causal=causal, queries=queries)
-    weights = e.exp(e.sub(found, expanded(logarithms, 3)))
-    inner = expanded(e.sub(reduce_sum(e.mul(ct, out), axes=(3,)), ct_logarithms), 3)
-    ct_scores = e.scale(e.mul(weights, e.sub(product(ct, value, 3, 3), inner)), scale)
+    weights, ct_scores = weights_and_cotangents(found, ct, value, out, logarithms, ct_logarithms)
+    ct_scores = e.scale(ct_scores, scale)
     return [product(ct_scores, key, 3, 2), product(ct_scores, query, 2, 2), product(weights, ct, 2, 2)]
+
+
+def weights_and_cotangents(
+    scores: Any, ct: Any, value: Any, out: Any, logarithms: Any, ct_logarithms: Any
+) -> tuple[Any, Any]:
+    """The weights of the values, and the cotangents of the scores."""
+    weights = e.exp(e.sub(scores, expanded(logarithms, 3)))
+    inner = expanded(e.sub(reduce_sum(e.mul(ct, out), axes=(3,)), ct_logarithms), 3)
+    return weights, e.mul(weights, e.sub(product(ct, value, 3, 3), inner))
 
 
 # ---------------------------------------------------------------- as primitives

@@ -22,8 +22,15 @@ from compat._operators.reduction.sum_mean_var import accumulated, reduce
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
-from funcgrad.nn.fused_attention import attention, attention_cotangents, exponentials, product, scores
-from funcgrad.primitives import elementwise as e
+from funcgrad.nn.fused_attention import (
+    attention,
+    attention_cotangents,
+    exponentials,
+    logarithms_of,
+    product,
+    scores,
+    weights_and_cotangents,
+)
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives.shape import cut, reshape
 
@@ -120,17 +127,15 @@ def _product_by_blocks(scores: Any, y: Any, axis: int, heads: _Heads, dtype: Any
 
     In half precision PyTorch's kernel adds up the products of blocks of queries or keys, and rounds each sum.
     """
-    count = type_of(scores).shape[axis]
-    block = _query_block(count) if axis == 2 else _KEY_BLOCK
-    if heads.rows != heads.l:
-        block = max(count, 1)
+    count, shares = type_of(scores).shape[axis], heads.rows != heads.l  # heads that share keys are not divided
+    block = max(count, 1) if shares else _query_block(count) if axis == 2 else _KEY_BLOCK
     total: Any = None
     for start in range(0, max(count, 1), block):
         limit = min(start + block, count)
         part = product(cut(scores, axis, start, limit), cut(y, 2, start, limit), axis, 2)
         part = part if factor == 1.0 else np.multiply(part, factor)
         total = part if total is None else np.add(total, part)
-        total = total if heads.rows != heads.l else _rounded(total, dtype)
+        total = total if shares else _rounded(total, dtype)
     return total
 
 
@@ -138,7 +143,7 @@ def _half_forward(query: Any, key: Any, value: Any, mask: Any, dtype: Any, param
     """As ``attention``; PyTorch's kernel rounds the exponentials to the dtype of the values, but not their sum."""
     weights, total, maximum, masked = exponentials(scores(query, key, mask, **params), 3)
     found = product(_rounded(weights, dtype), value, 3, 2)
-    return [np.divide(found, total), np.where(masked, e.number(0, total), np.add(maximum, e.log(total)))]
+    return [np.divide(found, total), logarithms_of(total, maximum, masked)]
 
 
 def _half_backward(
@@ -147,10 +152,8 @@ def _half_backward(
 ) -> list[Any]:  # fmt: skip
     """As ``attention_cotangents``; PyTorch's kernel rounds the factors of products, and scales the products."""
     found = scores(query, key, mask, **params)
-    weights = e.exp(np.subtract(found, np.expand_dims(logarithms, 3)))
-    inner = np.expand_dims(np.subtract(reduce(r.reduce_sum, np.multiply(ct, out), (3,), False), ct_logarithms), 3)
-    ct_scores = np.multiply(weights, np.subtract(product(ct, value, 3, 3), inner))
-    weights, ct_scores = (_rounded(x, dtype) for x in (weights, ct_scores))
+    exact = weights_and_cotangents(found, ct, value, out, logarithms, ct_logarithms)
+    weights, ct_scores = (_rounded(x, dtype) for x in exact)
     return [
         _product_by_blocks(ct_scores, key, 3, heads, dtype, params["scale"]),
         _product_by_blocks(ct_scores, query, 2, heads, dtype, params["scale"]),
