@@ -63,6 +63,7 @@ def dot_product_attention(
         raise ValueError(f"dot_product_attention: {heads} heads of {q} cannot share those of key {k}")
     if groups != heads:
         key, value = (repeat(x, heads // groups, axis=2) for x in (key, value))
+    bias = None if bias is None else asoperand(bias, "dot_product_attention")
     factor = 1 / math.sqrt(q.shape[3]) if scale is None else scale
     wide: Any = q.dtype if q.dtype in (dtypes.float32, dtypes.float64) else dtypes.float32
     if mask is None and wide == q.dtype and _fits(bias, (q.shape[0], heads, q.shape[1], k.shape[1])):
@@ -93,7 +94,7 @@ def _as_one(query: Any, key: Any, value: Any, bias: Any, scale: float, causal: b
     """Attention as one operation, which takes the heads before the rows."""
     query, key, value = (transpose(x, (0, 2, 1, 3)) for x in (query, key, value))
     if bias is not None:
-        bias = astype(asoperand(bias, "dot_product_attention"), type_of(query).dtype)
+        bias = astype(bias, type_of(query).dtype)
         shape = type_of(bias).shape
         bias = reshape(bias, (1,) * (4 - len(shape)) + shape)
     rows = type_of(query).shape[2]

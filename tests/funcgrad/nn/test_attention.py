@@ -43,6 +43,12 @@ def test_attention(arguments: tuple, more: dict[str, Any]) -> None:
         assert_close(mine, np.asarray(other), "gradient", MANY32)
 
 
+def test_a_bias_may_be_a_number_or_a_list() -> None:
+    for bias in (0.5, [[[0.5] * 6] * 5] * 4):
+        wanted = np.asarray(nn.dot_product_attention(Q, K, V))  # the softmax of shifted scores is the same
+        assert_close(nn.dot_product_attention(Q, K, V, bias), wanted, "averages", FEW32)
+
+
 def test_a_bias_of_more_rows_than_queries_widens_the_scores_of_any_size() -> None:
     query, key, bias = (
         np.ones((2, 1, 4, 64), np.float32),
