@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "panel.h"
@@ -26,14 +27,15 @@ struct Product {
 // So much of the depth at once that a panel stays in the second cache, and so much that it stays in the first one beside
 // packed rows of the left operand.
 constexpr int64_t kDepth = 512, kDepthPacked = (33 << 10) / (kVectors * kBytes);
-// A task is worth so many multiplications at most and at least, and a packed panel at least so many rows.
-constexpr int64_t kLargeTask = 1 << 24, kSmallTask = 1 << 19, kLeastRows = 64;
+// A task is worth so many multiplications at most and at least, and a packed panel at least so many rows; a thread gets so
+// many tasks of a product whose rows are packed.
+constexpr int64_t kLargeTask = 1 << 24, kSmallTask = 1 << 19, kLeastRows = 64, kTasks = 4;
 // So many elements of packed panels stay in the second cache, beside rows of the left operand, for a block of the depth.
 constexpr int64_t kPacked = 1 << 17;
 // With fewer, waking another thread takes as long as it saves.
 constexpr int64_t kAlone = 3 << 20;
 
-// How many multiplications a task is to be, of so many in all. It follows from sizes alone, and so do results.
+// How many multiplications a task is to be, of so many in all.
 inline int64_t task_of(int64_t work) { return std::clamp(work / 16, kSmallTask, kLargeTask); }
 
 // 0, stride, 2 * stride, ...
@@ -43,7 +45,8 @@ inline Table multiples(int64_t count, int64_t stride = 1) {
   return t;
 }
 
-// How a product is divided: a task computes a range of rows in a group of panels.
+// How a product is divided: a task computes a range of rows in a group of panels. Results depend on the blocks of the
+// depth only, which follow from sizes alone.
 struct Division {
   int64_t batches, rows, columns, depth;
   Panels panels;
@@ -54,20 +57,24 @@ struct Division {
   bool far = false;                // whether steps of the left operand's rows are on different lines of the cache
 
   template <class T>
-  static Division of(const Product<T>& p) {
+  static Division of(const Product<T>& p, int64_t threads) {
     Division d{int64_t(p.out_at.size()), int64_t(p.left_rows.size()), int64_t(p.out_columns.size()),
                int64_t(p.left_depth.size()), Panels(p.out_columns.size(), Simd<T>::kLanes)};
     if (!d.work()) return d;  // no items
-    const int64_t task = task_of(d.work()), area = task / d.depth, all = d.panels.count;
+    const int64_t task = task_of(d.work()), all = d.panels.count;
     constexpr int lanes = Simd<T>::kLanes;
     d.far = d.depth > 1 && std::abs(p.left_depth[1] - p.left_depth[0]) > lanes;
     // Of whole vectors, since packing transposes squares of them.
     d.block = std::min(parts(parts(d.depth, parts(d.depth, d.far ? kDepthPacked : kDepth)), lanes) * lanes, d.depth);
-    const int64_t columns = std::min(kPacked / d.block, d.columns);
-    d.ranges = parts(d.rows, std::max(area / columns, kLeastRows));
+    // Tasks of the same rows or panels pack the same numbers: so they are square, or high if rows are not packed. A
+    // block of either stays in the second cache.
+    const int64_t area = d.far ? std::max(d.batches * d.rows * d.columns / (kTasks * threads), task / d.depth)
+                               : task / d.depth;
+    const int64_t most = std::max(kPacked / d.block, kLeastRows), columns = std::min(most, d.columns);
+    const int64_t high = d.far ? int64_t(std::sqrt(area)) : area / (kVectors * lanes);
+    d.ranges = parts(d.rows, std::max(area / columns, std::clamp(high, kLeastRows, most)));
     d.height = parts(parts(d.rows, d.ranges), kRows) * kRows;
-    // Rows that are packed serve as many panels as stay in the cache.
-    const int64_t wide = d.far ? columns : std::min(area / d.height, columns);
+    const int64_t wide = std::min(area / d.height, columns);
     d.groups = parts(all, std::clamp<int64_t>(wide * all / d.columns, 1, all));
     d.group = parts(all, d.groups);
     d.each = std::max<int64_t>(task * all / (d.group * d.columns * d.depth * d.height), 1);
@@ -154,7 +161,7 @@ class Multiplier {
 
 template <class T>
 void multiply(xla::ffi::ThreadPool& pool, const Product<T>& p) {
-  const Division d = Division::of(p);
+  const Division d = Division::of(p, pool.num_threads());
   Multiplier<T> multiplier(p, d);
   if (d.work() < kAlone) {
     for (int64_t i = 0; i < d.items(); ++i) multiplier(i);

@@ -166,6 +166,8 @@ __attribute__((noinline)) void tile(const T* left, const int32_t* rows, const in
       __builtin_prefetch(row[0] + depth[k + kAhead], 0, 2);
       step(k);
     }
+  // Fewer instructions: beside a busy thread of the same core their decoding is what limits a tile.
+#pragma GCC unroll 4
   for (; k < steps; ++k) step(k);
   put<T, Rows, Vectors>(acc, to);
 }
