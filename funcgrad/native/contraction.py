@@ -16,10 +16,9 @@ Labels = tuple[int, ...]
 
 #: Smaller products are as fast in XLA, which fuses some of them with other operations.
 _LEAST_WORK, _LEAST_ROWS, _LEAST_DEPTH = 1 << 15, 4, 8
-#: Larger plain products are as fast in XLA, which starts other operations while they run.
-_MOST_PLAIN = 1 << 24
-#: But ``x @ y.T`` with so many rows, for which packing costs little, is faster by the kernel up to so many.
-_MANY_ROWS, _MOST_TRANSPOSED = 512, 1 << 27
+#: Larger ``x @ y`` are as fast in XLA, which starts other operations while they run; so are larger ``x @ y.T``, for which
+#: XLA packs more.
+_MOST_PLAIN, _MOST_TRANSPOSED = 1 << 24, 1 << 27
 #: The kernel uses 32-bit offsets.
 MOST_ELEMENTS = 2**31 - 1
 
@@ -54,12 +53,9 @@ def pays(x: ArrayType, y: ArrayType, contract: tuple, batch: tuple) -> bool:
 
 def left_to_xla(x: ArrayType, y: ArrayType, x_labels: Labels, y_labels: Labels, out_labels: Labels) -> bool:
     """Whether it is a large ``x @ y`` or ``x @ y.T`` without batches."""
-    sizes = _sizes(x, y, x_labels, y_labels)
-    work = math.prod(sizes.values())
-    if work <= _MOST_PLAIN or not _plain(x_labels, y_labels, out_labels):
-        return False
-    rows = x.size // math.prod(sizes[label] for label in _depth(x_labels, y_labels))
-    return work > _MOST_TRANSPOSED or y_labels[-1] not in x_labels or rows < _MANY_ROWS
+    work = math.prod(_sizes(x, y, x_labels, y_labels).values())
+    most = _MOST_TRANSPOSED if y_labels[-1] in x_labels else _MOST_PLAIN
+    return work > most and _plain(x_labels, y_labels, out_labels)
 
 
 def _sizes(x: Any, y: Any, x_labels: Labels, y_labels: Labels) -> dict[int, int]:
