@@ -16,8 +16,8 @@ Labels = tuple[int, ...]
 
 #: Smaller products are as fast in XLA, which fuses some of them with other operations.
 _LEAST_WORK, _LEAST_ROWS, _LEAST_DEPTH = 1 << 15, 4, 8
-#: Larger ``x @ y`` are as fast in XLA, which starts other operations while they run; so are larger ``x @ y.T``, for which
-#: XLA packs more.
+#: Larger plain products are as fast in XLA, which starts other operations while they run: ``x @ y``, and ``x @ y.T``,
+#: which both pack.
 _MOST_PLAIN, _MOST_TRANSPOSED = 1 << 24, 1 << 27
 #: The kernel uses 32-bit offsets.
 MOST_ELEMENTS = 2**31 - 1
