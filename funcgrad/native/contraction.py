@@ -16,8 +16,7 @@ Labels = tuple[int, ...]
 
 #: Smaller products are as fast in XLA, which fuses some of them with other operations.
 _LEAST_WORK, _LEAST_ROWS, _LEAST_DEPTH = 1 << 15, 4, 8
-#: Larger plain products are as fast in XLA, which starts other operations while they run: ``x @ y``, and ``x @ y.T``,
-#: which both pack.
+#: Larger ``x @ y`` and ``x @ y.T`` without batches are as fast in XLA, which starts other operations while they run.
 _MOST_PLAIN, _MOST_TRANSPOSED = 1 << 24, 1 << 27
 #: The kernel uses 32-bit offsets.
 MOST_ELEMENTS = 2**31 - 1

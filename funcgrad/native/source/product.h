@@ -68,9 +68,9 @@ struct Division {
     d.block = std::min(parts(parts(d.depth, parts(d.depth, d.far ? kDepthPacked : kDepth)), lanes) * lanes, d.depth);
     // Tasks of the same rows or panels pack the same numbers: so they are square, or high if rows are not packed. A
     // block of either stays in the second cache.
-    const int64_t area = d.far ? std::max(d.batches * d.rows * d.columns / (kTasks * threads), task / d.depth)
-                               : task / d.depth;
-    const int64_t most = std::max(kPacked / d.block, kLeastRows), columns = std::min(most, d.columns);
+    const int64_t share = d.batches * d.rows * d.columns / (kTasks * threads);
+    const int64_t area = std::max(task / d.depth, d.far ? share : 0);
+    const int64_t most = kPacked / d.block, columns = std::min(most, d.columns);
     const int64_t high = d.far ? int64_t(std::sqrt(area)) : area / (kVectors * lanes);
     d.ranges = parts(d.rows, std::max(area / columns, std::clamp(high, kLeastRows, most)));
     d.height = parts(parts(d.rows, d.ranges), kRows) * kRows;
