@@ -15,6 +15,7 @@ from funcgrad.numpy.einsum import einsum
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.reductions import softmax
 from funcgrad.numpy.shape import expand_dims, repeat, reshape, squeeze, transpose
+from funcgrad.primitives.elementwise import broadcasts
 from funcgrad.runtime.call_cache import composite
 
 
@@ -66,7 +67,8 @@ def dot_product_attention(
     bias = None if bias is None else asoperand(bias, "dot_product_attention")
     factor = 1 / math.sqrt(q.shape[3]) if scale is None else scale
     wide: Any = q.dtype if q.dtype in (dtypes.float32, dtypes.float64) else dtypes.float32
-    if mask is None and wide == q.dtype and _fits(bias, (q.shape[0], heads, q.shape[1], k.shape[1])):
+    fits = bias is None or broadcasts(type_of(bias).shape, (q.shape[0], heads, q.shape[1], k.shape[1]))
+    if mask is None and wide == q.dtype and fits:
         out = _as_one(query, key, value, bias, factor, is_causal)
         return squeeze(out, 0) if single else out
     scores = einsum("bthd,bshd->bhts", query, key)
@@ -82,12 +84,6 @@ def dot_product_attention(
     weights = softmax(scores, axis=-1)
     out = einsum("bhts,bshd->bthd", astype(weights, v.dtype), value)
     return squeeze(out, 0) if single else out
-
-
-def _fits(bias: Any, scores: tuple[int, ...]) -> bool:
-    """Whether a bias broadcasts to scores of this shape."""
-    shape = () if bias is None else type_of(bias).shape
-    return len(shape) <= 4 and all(n in (1, whole) for n, whole in zip(reversed(shape), reversed(scores), strict=False))
 
 
 def _as_one(query: Any, key: Any, value: Any, bias: Any, scale: float, causal: bool) -> Any:

@@ -19,6 +19,12 @@ from funcgrad.primitives.float8_lowering import to_float8
 # ---------------------------------------------------------------- shapes, types, broadcasting
 
 
+def broadcasts(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether a shape broadcasts to the wanted one."""
+    pairs = zip(reversed(shape), reversed(wanted), strict=False)
+    return len(shape) <= len(wanted) and all(n in (1, m) for n, m in pairs)
+
+
 def broadcast_shapes(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
     """The shape that ``shapes`` broadcast to, by NumPy's rule.
 

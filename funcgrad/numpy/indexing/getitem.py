@@ -211,7 +211,7 @@ class _Chain:
             scatter: the scatter primitive of the same operation.
         """
         whole = _reshaped(x, self.inner)
-        if not _broadcasts(type_of(value).shape, self.shape):
+        if not p.broadcasts(type_of(value).shape, self.shape):
             raise ValueError(
                 f"at: a value of type {type_of(value)} does not broadcast to the indexed shape {self.shape}"
             )
@@ -227,11 +227,6 @@ class _Chain:
 
 def _count(entry: Range | Point | Rows, size: int) -> int:
     return entry.length if isinstance(entry, Range) else 1 if isinstance(entry, Point) else size
-
-
-def _broadcasts(shape: Dims, wanted: Dims) -> bool:
-    pairs = zip(reversed(shape), reversed(wanted), strict=False)
-    return len(shape) <= len(wanted) and all(n in (1, m) for n, m in pairs)
 
 
 def _reshaped(x: Any, shape: Dims) -> Any:
